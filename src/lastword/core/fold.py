@@ -1,0 +1,32 @@
+"""The law, in its plainest form: the reference that every faster fold is checked against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lastword.core.record import Record
+
+
+def fold(records: Iterable[Record]) -> dict[bytes, Record]:
+    """The newest record of every live key: within a partition the highest offset wins and a null value removes.
+
+    A key with live records in two partitions (partitions were added, or another partitioner wrote) shows the one
+    with the later (timestamp, partition), so that every reader gives the same answer. Records without a key, and
+    the order in which the partitions arrive, change nothing.
+    """
+    newest: dict[tuple[int, bytes], Record] = {}
+    for record in records:
+        if record.key is None:
+            continue
+        place = (record.partition, record.key)
+        known = newest.get(place)
+        if known is None or record.offset > known.offset:
+            newest[place] = record
+    state: dict[bytes, Record] = {}
+    for (_, key), record in newest.items():
+        if record.value is None:
+            continue
+        shown = state.get(key)
+        if shown is None or (record.timestamp, record.partition) > (shown.timestamp, shown.partition):
+            state[key] = record
+    return state
