@@ -1,16 +1,16 @@
 """Everything that can go wrong, as one tree. Each message says what happened, where, and what to do next.
 
-    LastwordError                    exit 1: the thing asked for is not so
-    ├── BadInput                     exit 2: a usage, key, value, setting or file that can't be taken
-    │   ├── BadLine                  a line of a file, with its number
-    │   └── DecodeError              bytes that the codec can't read
-    ├── ExtraMissing                 exit 2: an optional part is not installed
-    ├── NotFound                     exit 1: no such topic, key or cluster
-    ├── ReadStalled                  exit 1: a bounded read came to a stand before its end
-    ├── WriteFailed                  exit 1: the cluster did not acknowledge a record
-    ├── BrokerFailed                 exit 1: a local broker would not start or stop
-    ├── JarsUnavailable              exit 1: the broker's jars could not be fetched or verified
-    └── ClusterUnreachable           exit 3: nobody answers at the address
+LastwordError                    exit 1: the thing asked for is not so
+├── BadInput                     exit 2: a usage, key, value, setting or file that can't be taken
+│   ├── BadLine                  a line of a file, with its number
+│   └── DecodeError              bytes that the codec can't read
+├── ExtraMissing                 exit 2: an optional part is not installed
+├── NotFound                     exit 1: no such topic, key or cluster
+├── ReadStalled                  exit 1: a bounded read came to a stand before its end
+├── WriteFailed                  exit 1: the cluster did not acknowledge a record
+├── BrokerFailed                 exit 1: a local broker would not start or stop
+├── JarsUnavailable              exit 1: the broker's jars could not be fetched or verified
+└── ClusterUnreachable           exit 3: nobody answers at the address
 """
 
 from __future__ import annotations

@@ -1,0 +1,159 @@
+"""How every part of lastword speaks to a cluster: one place that makes clients and says what their errors mean."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._metadata import ClusterMetadata, TopicMetadata
+
+from lastword.core.errors import BadInput, ClusterUnreachable, LastwordError, NotFound
+from lastword.core.nearest import did_you_mean
+
+# What the law rests on. The same key must go to the same partition from every writer, an acknowledged record must
+# be kept once and in order, and a reader sees committed data only: so these are not for a settings file to change.
+LAW = {
+    "partitioner": "murmur2_random",
+    "acks": "all",
+    "enable.idempotence": "true",
+    "isolation.level": "read_committed",
+}
+_PRODUCER = {key: LAW[key] for key in ("partitioner", "acks", "enable.idempotence")}
+_CONSUMER = {"isolation.level": LAW["isolation.level"]}
+
+Properties = Mapping[str, str | int | float | bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """An address and the client settings for it, in librdkafka's property names."""
+
+    bootstrap_servers: str
+    # Kept out of the repr: it may hold a password.
+    properties: Properties = field(default_factory=dict, repr=False)
+    patience_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        for name, value in LAW.items():
+            given = str(self.properties.get(name, value)).lower()
+            if given not in (value, {"all": "-1"}.get(value, value)):
+                raise BadInput(f"client setting {name}={given}: lastword always uses {name}={value}; remove the line")
+
+    def admin(self) -> AdminClient:
+        return AdminClient(self._settings({}))
+
+    def producer(self, **settings: Any) -> Producer:
+        """An idempotent producer; `settings` in Python spelling (`linger_ms=5` is `linger.ms`)."""
+        return Producer(self._settings({"linger.ms": 5, **_PRODUCER, **_dotted(settings)}))
+
+    def consumer(self, **settings: Any) -> Consumer:
+        """A consumer that is assigned by hand and commits nothing, unless `settings` say otherwise."""
+        return Consumer(
+            self._settings(
+                {
+                    "group.id": "lastword",
+                    "enable.auto.commit": False,
+                    "enable.auto.offset.store": False,
+                    "auto.offset.reset": "error",
+                    "fetch.wait.max.ms": 50,
+                    **_CONSUMER,
+                    **_dotted(settings),
+                }
+            )
+        )
+
+    def reach(self, admin: AdminClient | None = None) -> ClusterMetadata:
+        """The cluster's metadata, or ClusterUnreachable as soon as it is certain that nobody answers."""
+        asker = admin or self.admin()
+        give_up_at = time.monotonic() + self.patience_s
+        while True:
+            try:
+                return asker.list_topics(timeout=max(0.1, min(0.5, give_up_at - time.monotonic())))
+            except KafkaException as failure:
+                refusal = _refusal(self.bootstrap_servers)
+                if refusal or time.monotonic() >= give_up_at:
+                    reason = refusal or _reason(failure)
+                    raise ClusterUnreachable(
+                        f"no Kafka answers at {self.bootstrap_servers} ({reason}): "
+                        "check the address, or start a local one with  lastword broker start"
+                    ) from None
+
+    def topic(self, name: str, admin: AdminClient | None = None) -> TopicMetadata:
+        """The metadata of one topic; NotFound with the nearest known name when it is not there."""
+        topics = self.reach(admin).topics
+        found = topics.get(name)
+        if found is None or found.error is not None:
+            hint = did_you_mean(name, topics) or f"make it with  lastword topic create {name}"
+            raise NotFound(f"no topic {name!r} at {self.bootstrap_servers}: {hint}")
+        return found
+
+    def _settings(self, ours: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "bootstrap.servers": self.bootstrap_servers,
+            "client.id": "lastword",
+            # Errors reach the user as exceptions with a next step; librdkafka's own log would repeat them on stderr.
+            "log_level": 0,
+            "reconnect.backoff.ms": 50,
+            "reconnect.backoff.max.ms": 1000,
+            **self.properties,
+            **ours,
+        }
+
+
+def translated(failure: KafkaException | KafkaError, where: str) -> LastwordError:
+    """The error of the client library as one of ours, with `where` it happened and what to do next."""
+    error = failure if isinstance(failure, KafkaError) else failure.args[0]
+    kind = _KINDS.get(error.code())
+    if kind is None:
+        return LastwordError(f"{where}: {error.str()}")
+    make, advice = kind
+    return make(f"{where}: {error.str()}: {advice}")
+
+
+_AWAY = "is the cluster up?  lastword broker status"
+_RIGHTS = "ask the cluster's owner for the right, or use other credentials with --config"
+_KINDS: dict[int, tuple[Callable[[str], LastwordError], str]] = {
+    KafkaError._TRANSPORT: (ClusterUnreachable, _AWAY),
+    KafkaError._ALL_BROKERS_DOWN: (ClusterUnreachable, _AWAY),
+    KafkaError._TIMED_OUT: (ClusterUnreachable, _AWAY),
+    KafkaError._MSG_TIMED_OUT: (ClusterUnreachable, _AWAY),
+    KafkaError._AUTHENTICATION: (ClusterUnreachable, "check the user and password in --config"),
+    KafkaError._SSL: (ClusterUnreachable, "check the ssl.* settings in --config"),
+    KafkaError.UNKNOWN_TOPIC_OR_PART: (NotFound, "see  lastword topic list"),
+    KafkaError._UNKNOWN_TOPIC: (NotFound, "see  lastword topic list"),
+    KafkaError._UNKNOWN_PARTITION: (NotFound, "see  lastword topic describe"),
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: (LastwordError, _RIGHTS),
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: (LastwordError, _RIGHTS),
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (LastwordError, _RIGHTS),
+    KafkaError.GROUP_AUTHORIZATION_FAILED: (LastwordError, _RIGHTS),
+    KafkaError.MSG_SIZE_TOO_LARGE: (BadInput, "raise max.message.bytes of the topic, or make the value smaller"),
+}
+
+
+def _dotted(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.replace("_", "."): value for name, value in settings.items()}
+
+
+def _reason(failure: KafkaException) -> str:
+    return str(failure.args[0].str())
+
+
+def _refusal(bootstrap_servers: str) -> str | None:
+    """Why no address can ever answer (refused, unknown host), or None while one might."""
+    reasons = []
+    for address in bootstrap_servers.split(","):
+        host, _, port = address.strip().rpartition(":") if ":" in address else (address.strip(), "", "9092")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=1).close()
+        except (ConnectionRefusedError, socket.gaierror) as refused:
+            reasons.append((refused.strerror or "refused").lower())
+        except (OSError, ValueError):
+            return None
+        else:
+            return None
+    return reasons[0] if reasons else None
