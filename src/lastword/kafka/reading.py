@@ -1,0 +1,305 @@
+"""Reading a topic: the raw log up to a captured position, the fold of it, and following it.
+
+Where a read ends: at the last stable offset of each partition, taken when the read starts. Arrival is judged by
+what the consumer has passed (a record at or after the end, or the end of the partition), never by "last offset ==
+end - 1": compaction and transaction markers leave gaps, and that test would then never be true.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+
+from lastword.core.errors import BadInput, ClusterUnreachable, LastwordError
+from lastword.core.position import Position
+from lastword.core.record import Headers, Record
+from lastword.kafka.connection import Connection, translated
+
+Progress = Callable[[int, int], None]
+
+_BATCH = 10_000
+_SILENCE_S = 30
+_make = tuple.__new__
+
+# Large fetches and a deep queue: a bounded read wants throughput, and it is over soon.
+_BULK = {"enable_partition_eof": True, "queued_min_messages": 200_000, "fetch_message_max_bytes": 4 * 1024 * 1024}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldedTable:
+    """A topic folded at a position: the newest record of each live key."""
+
+    rows: dict[bytes, Record]
+    position: Position
+    # Keys with live rows in more than one partition: partitions were added, or writers disagree on the partitioner.
+    split_keys: int
+    keyless_records: int
+
+
+def log_bounds(connection: Connection, topic: str) -> tuple[Position, Position]:
+    """The first offset kept and the last stable offset of every partition."""
+    with _consumer(connection) as consumer:
+        return _bounds(connection, consumer, topic)
+
+
+def read_log(
+    connection: Connection,
+    topic: str,
+    *,
+    partitions: Iterable[int] | None = None,
+    start: Position | None = None,
+    stop: Position | None = None,
+    progress: Progress | None = None,
+) -> Iterator[list[Record]]:
+    """The committed records from `start` (or the log's start) up to `stop` (or the last stable offsets), in batches.
+
+    Within a partition in offset order. Partitions that `start` does not name are read from their first record.
+    `progress` is told (offsets passed, offsets in all) after each batch.
+    """
+    with _consumer(connection, **_BULK) as consumer:
+        first, last = _bounds(connection, consumer, topic)
+        ends = _ends(topic, last, stop, partitions)
+        span = _Span(
+            begins={p: _begin(topic, p, first[p], last[p], start) for p in ends},
+            ends=ends,
+            from_log_start=frozenset(p for p in ends if start is None or p not in start),
+        )
+        yield from _bounded(consumer, topic, span, progress)
+
+
+def fold_topic(
+    connection: Connection,
+    topic: str,
+    *,
+    partitions: Iterable[int] | None = None,
+    key: bytes | None = None,
+    progress: Progress | None = None,
+) -> FoldedTable:
+    """The table at the last stable offsets, in memory; with `key` only that key is kept."""
+    with _consumer(connection, **_BULK) as consumer, _no_cyclic_garbage():
+        first, last = _bounds(connection, consumer, topic)
+        ends = _ends(topic, last, None, partitions)
+        span = _Span(begins={p: first[p] for p in ends}, ends=ends, from_log_start=frozenset(ends))
+        newest: dict[int, dict[bytes, Record]] = {p: {} for p in ends}
+        keyless = 0
+        for records in _bounded(consumer, topic, span, progress):
+            for record in records:
+                if record.key is None:
+                    keyless += 1
+                elif record.value is None:
+                    newest[record.partition].pop(record.key, None)
+                elif key is None or record.key == key:
+                    # Within a partition records arrive in offset order, so the last one seen is the newest.
+                    newest[record.partition][record.key] = record
+    rows, split_keys = _merged(newest)
+    return FoldedTable(rows=rows, position=Position(ends), split_keys=split_keys, keyless_records=keyless)
+
+
+def follow(connection: Connection, topic: str, *, start: Position | None = None) -> Iterator[list[Record]]:
+    """Committed records as they arrive, from now or from `start`, without end; an empty batch is a heartbeat.
+
+    Partitions that `start` does not name are followed from now on.
+    """
+    with _consumer(connection, fetch_wait_max_ms=10) as consumer:
+        first, last = _bounds(connection, consumer, topic)
+        if start is not None:
+            _refuse_unknown_partitions(topic, start, last)
+            begins = {p: _begin(topic, p, first[p], last[p], start) if p in start else last[p] for p in last}
+        else:
+            begins = dict(last)
+        consumer.assign([TopicPartition(topic, p, offset) for p, offset in begins.items()])
+        while True:
+            messages = _next_batch(consumer, patience_s=0.5)
+            yield [_record(message) for message in messages if _is_record(message, topic)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Span:
+    """What a bounded read covers: for each partition the first offset and the one to end before."""
+
+    begins: dict[int, int]
+    ends: dict[int, int]
+    # Partitions whose beginning is the log's start, wherever that is by the time of the first fetch.
+    from_log_start: frozenset[int]
+
+    def assignment(self, topic: str) -> list[TopicPartition]:
+        return [
+            TopicPartition(topic, p, OFFSET_BEGINNING if p in self.from_log_start else self.begins[p])
+            for p in self.ends
+            if self.begins[p] < self.ends[p]
+        ]
+
+    def total(self) -> int:
+        return sum(max(0, self.ends[p] - self.begins[p]) for p in self.ends)
+
+
+def _bounded(consumer: Consumer, topic: str, span: _Span, progress: Progress | None) -> Iterator[list[Record]]:
+    assigned = span.assignment(topic)
+    consumer.assign(assigned)
+    # For each partition not yet at its end, the offset after the last record seen.
+    pending = {tp.partition: span.begins[tp.partition] for tp in assigned}
+    total, heard_at = span.total(), time.monotonic()
+    while pending:
+        messages = _next_batch(consumer, patience_s=0.2)
+        if messages:
+            heard_at = time.monotonic()
+        elif time.monotonic() - heard_at > _SILENCE_S:
+            raise ClusterUnreachable(
+                f"reading {topic}: nothing came for {_SILENCE_S} s at position {Position(pending)}: "
+                "is the cluster up?  lastword broker status"
+            )
+        records = _records_before_ends(messages, topic, span.ends, pending)
+        if records:
+            yield records
+        if progress is not None:
+            progress(total - sum(span.ends[p] - at for p, at in pending.items()), total)
+
+
+def _records_before_ends(
+    messages: list[Any], topic: str, ends: dict[int, int], pending: dict[int, int]
+) -> list[Record]:
+    """The records that lie before the ends; partitions that turn out to be at their end leave `pending`."""
+    records = []
+    for message in messages:
+        partition, offset = message.partition(), message.offset()
+        if message.error() is None:
+            if offset < ends[partition]:
+                records.append(_record(message))
+                pending[partition] = offset + 1
+            if offset + 1 >= ends[partition]:
+                pending.pop(partition, None)
+        elif not _is_record(message, topic) and offset >= ends.get(partition, 0):
+            pending.pop(partition, None)
+    return records
+
+
+def _next_batch(consumer: Consumer, *, patience_s: float) -> list[Any]:
+    """Waits for one record, then takes what is there: 10 ms latency at a trickle, full speed in bursts."""
+    try:
+        head = consumer.poll(patience_s)
+        # A Message has a length, so a tombstone would be false: compare with None.
+        return [] if head is None else [head, *consumer.consume(_BATCH - 1, 0)]
+    except KafkaException as failure:
+        raise translated(failure, "reading") from None
+
+
+def _is_record(message: Any, topic: str) -> bool:
+    error = message.error()
+    if error is None:
+        return True
+    if error.code() == KafkaError._PARTITION_EOF or error.retriable():
+        return False
+    if error.code() == KafkaError._AUTO_OFFSET_RESET:
+        raise LastwordError(
+            f"{topic}[{message.partition()}]: the position asked for is no longer in the log "
+            f"({error.str()}): read from the start, or from a later position"
+        )
+    raise translated(error, f"reading {topic}")
+
+
+def _record(message: Any) -> Record:
+    headers = message.headers()
+    return _make(
+        Record,
+        (
+            message.key(),
+            message.value(),
+            message.partition(),
+            message.offset(),
+            message.timestamp()[1],
+            _headers(headers) if headers else (),
+        ),
+    )
+
+
+def _headers(pairs: object) -> Headers:
+    found = pairs.items() if isinstance(pairs, dict) else pairs
+    return tuple((name, value.encode() if isinstance(value, str) else value) for name, value in found)  # type: ignore[attr-defined]
+
+
+def _merged(newest: dict[int, dict[bytes, Record]]) -> tuple[dict[bytes, Record], int]:
+    rows: dict[bytes, Record] = {}
+    split: set[bytes] = set()
+    for by_key in newest.values():
+        for key, record in by_key.items():
+            known = rows.get(key)
+            if known is None:
+                rows[key] = record
+                continue
+            split.add(key)
+            if (record.timestamp, record.partition) > (known.timestamp, known.partition):
+                rows[key] = record
+    return rows, len(split)
+
+
+def _bounds(connection: Connection, consumer: Consumer, topic: str) -> tuple[Position, Position]:
+    first, last = {}, {}
+    for partition in sorted(connection.topic(topic).partitions):
+        try:
+            low, high = consumer.get_watermark_offsets(
+                TopicPartition(topic, partition), timeout=connection.patience_s, cached=False
+            )
+        except KafkaException as failure:
+            raise translated(failure, f"{topic}[{partition}]") from None
+        first[partition], last[partition] = low, high
+    return Position(first), Position(last)
+
+
+def _ends(topic: str, last: Position, stop: Position | None, partitions: Iterable[int] | None) -> dict[int, int]:
+    chosen = set(last) if partitions is None else set(partitions)
+    _refuse_unknown_partitions(topic, chosen, last)
+    if stop is None:
+        return {p: last[p] for p in sorted(chosen)}
+    _refuse_unknown_partitions(topic, stop, last)
+    return {p: min(stop[p], last[p]) for p in sorted(chosen) if p in stop}
+
+
+def _begin(topic: str, partition: int, first: int, end: int, start: Position | None) -> int:
+    if start is None or partition not in start:
+        return first
+    asked = start[partition]
+    if asked < first:
+        raise BadInput(
+            f"{topic}[{partition}] starts at {first}, so the position {partition}:{asked} is gone: "
+            f"start at {partition}:{first} or later"
+        )
+    if asked > end:
+        raise BadInput(
+            f"{topic}[{partition}] ends at {end}, so the position {partition}:{asked} is not there yet: "
+            f"start at {partition}:{end} or earlier"
+        )
+    return asked
+
+
+def _refuse_unknown_partitions(topic: str, asked: Iterable[int], known: Position) -> None:
+    for partition in asked:
+        if partition not in known:
+            raise BadInput(f"{topic} has no partition {partition}: it has {len(known)}, numbered from 0")
+
+
+@contextmanager
+def _consumer(connection: Connection, **settings: object) -> Iterator[Consumer]:
+    consumer = connection.consumer(**settings)
+    try:
+        yield consumer
+    finally:
+        with suppress(KafkaException):
+            consumer.close()
+
+
+@contextmanager
+def _no_cyclic_garbage() -> Iterator[None]:
+    """Collector off: a fold makes millions of tuples and not one cycle, and scanning them costs a third of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
