@@ -100,6 +100,13 @@ _BROKER = (
         meaning="The memory of all cleaner threads together for reading and writing the log. It grows by itself for a "
         "batch that does not fit.",
         recommendation="512KiB.",
+        dangers=(
+            Danger(
+                where="below 1KiB",
+                applies=lambda value: int(value) < 2**10,
+                harm="there is hardly a buffer to grow from, and at 0 the cleaner never gets through a partition",
+            ),
+        ),
     ),
     Setting(
         name="log.cleaner.io.buffer.load.factor",
