@@ -16,7 +16,8 @@ import pytest
 from lastword.core.home import default_home, default_jars
 from lastword.kafka.connection import Connection
 from lastword.kafka.local import LocalCluster
-from lastword.kafka.topics import delete_topic, list_topics
+from lastword.kafka.topic_description import list_topics
+from lastword.kafka.topics import delete_topic
 
 JARS = default_jars(default_home())
 

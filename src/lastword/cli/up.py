@@ -101,7 +101,8 @@ def _load_table(bootstrap_servers: str) -> int:
     from lastword.kafka.connection import Connection
     from lastword.kafka.reading import log_bounds
     from lastword.kafka.table import Table
-    from lastword.kafka.topics import create_topic, list_topics
+    from lastword.kafka.topic_description import list_topics
+    from lastword.kafka.topics import create_topic
 
     connection = Connection(bootstrap_servers=bootstrap_servers)
     if all(topic.name != TABLE for topic in list_topics(connection)):
