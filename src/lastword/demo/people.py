@@ -22,7 +22,7 @@ class Profile(TypedDict):
 
 
 def profile(number: int, name: str, age: int, version: int = 1) -> Profile:
-    email = f"{name.split()[0].lower()}@example.com"
+    email = f"{name.split(maxsplit=1)[0].lower()}@example.com"
     return {"userId": f"user-{number}", "name": name, "email": email, "age": age, "version": version}
 
 

@@ -87,9 +87,7 @@ class ProfilesDemo:
         expected = {f"user-{n}": {1: 3, 2: 2}.get(n, 1) for n in range(1, 11)}
         if versions != expected:
             raise LastwordError(f"the demo saw the versions {versions} in {TOPIC}, where it expected {expected}")
-        self.say(
-            "Who is left", f"lastword records {TOPIC}", "user-1 only v3, user-2 only v2, user-3 to user-10 v1"
-        )
+        self.say("Who is left", f"lastword records {TOPIC}", "user-1 only v3, user-2 only v2, user-3 to user-10 v1")
 
     def _watch(self, users: Table) -> None:
         seen: queue.Queue[tuple[Record, float]] = queue.Queue()
@@ -110,7 +108,9 @@ class ProfilesDemo:
         try:
             record, arrived = seen.get(timeout=10)
         except queue.Empty:
-            raise LastwordError(f"the demo's watcher of {TOPIC} saw nothing for 10 s: see  lastword broker logs") from None
+            raise LastwordError(
+                f"the demo's watcher of {TOPIC} saw nothing for 10 s: see  lastword broker logs"
+            ) from None
         finally:
             stop.set()
             thread.join(timeout=5)
