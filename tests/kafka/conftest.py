@@ -78,9 +78,7 @@ class CommandLine:
 @pytest.fixture
 def lastword(connection: Connection, tmp_path: Path) -> CommandLine:
     """The command line, pointed at the tests' cluster."""
-    return CommandLine(
-        home=tmp_path / "home", environ={"LASTWORD_BOOTSTRAP_SERVERS": connection.bootstrap_servers}
-    )
+    return CommandLine(home=tmp_path / "home", environ={"LASTWORD_BOOTSTRAP_SERVERS": connection.bootstrap_servers})
 
 
 @pytest.fixture

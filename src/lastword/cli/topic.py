@@ -267,7 +267,8 @@ def compact(args: argparse.Namespace) -> int:
             for p in done.partitions
         ],
     )
-    before, after = (sum(c.records for c in counts) for counts in zip(*((p.before, p.after) for p in done.partitions)))
+    before = sum(p.before.records for p in done.partitions)
+    after = sum(p.after.records for p in done.partitions)
     print(f"{before} records became {after} in {done.took_s:.1f} s")
     return 0
 
