@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from lastword.core.home import default_home, default_jars
 from lastword.kafka.connection import Connection
 from lastword.kafka.local import LocalCluster
 from lastword.kafka.topic_description import list_topics
 from lastword.kafka.topics import delete_topic
-
-JARS = default_jars(default_home())
+from support.command_line import JARS, CommandLine
 
 
 @pytest.fixture(scope="session")
@@ -45,36 +38,6 @@ def topic_name(connection: Connection) -> Iterator[str]:
         delete_topic(connection, name)
 
 
-@dataclass(frozen=True, kw_only=True)
-class CommandLine:
-    """The command `lastword` as a user runs it: a process of its own, with a home of its own."""
-
-    home: Path
-    environ: Mapping[str, str] = field(default_factory=dict)
-
-    def start(self, *words: str, **pipes: int) -> subprocess.Popen[str]:
-        return subprocess.Popen(self._command(words), env=self.environment(), text=True, **pipes)
-
-    def run(self, *words: str, given: str | None = None, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self._command(words), env=self.environment(), input=given, capture_output=True, text=True, timeout=timeout_s
-        )
-
-    def __call__(self, *words: str, given: str | None = None) -> str:
-        """The output of a command that must succeed."""
-        done = self.run(*words, given=given)
-        assert done.returncode == 0, f"lastword {' '.join(words)} gave {done.returncode}: {done.stdout}{done.stderr}"
-        return done.stdout
-
-    def environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("LASTWORD_")}
-        return {**kept, "LASTWORD_HOME": str(self.home), "LASTWORD_JARS": str(JARS), **self.environ}
-
-    @staticmethod
-    def _command(words: tuple[str, ...]) -> list[str]:
-        return [str(Path(sys.executable).parent / "lastword"), *words]
-
-
 @pytest.fixture
 def lastword(connection: Connection, tmp_path: Path) -> CommandLine:
     """The command line, pointed at the tests' cluster."""
@@ -88,11 +51,3 @@ def alone(tmp_path: Path) -> Iterator[CommandLine]:
     yield line
     for folder in (line.home / "clusters").glob("*"):
         LocalCluster(name=folder.name, folder=folder, jars=JARS).stop()
-
-
-def eventually(is_so: Callable[[], bool], *, within_s: float = 30) -> None:
-    """Waits until it is so, and fails when it is not in time."""
-    give_up_at = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < give_up_at, f"still not so after {within_s} s"
-        time.sleep(0.05)
