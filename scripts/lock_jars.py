@@ -28,7 +28,7 @@ DIRECT = (
     ("org.apache.logging.log4j", "log4j-slf4j-impl", LOG4J),
     ("io.prometheus.jmx", "jmx_prometheus_javaagent", "1.0.1"),
 )
-# kafka-tools brings Kafka Connect along, and Connect a web server: nearly half of all jars, and no tool of ours needs them.
+# kafka-tools brings Kafka Connect along, and Connect a web server: nearly half of all jars, for no tool of ours.
 NOT_NEEDED = (
     (r"org\.apache\.kafka", "connect-.*"),
     (r"org\.eclipse\.jetty.*", ".*"),
