@@ -17,8 +17,6 @@ from lastword.kafka.jars import JarLock, broker_lock, ensure_jars
 from lastword.kafka.java import Java, find_java
 from lastword.kafka.trust import trust_options, trusted_by_python
 
-pytestmark = pytest.mark.kafka
-
 TWO = JarLock(
     name="broker",
     jars=tuple(jar for jar in broker_lock().jars if jar.artifact in ("jspecify", "slf4j-api")),

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from confluent_kafka import KafkaError, Message
 
 from lastword.kafka.connection import Connection
 from lastword.kafka.murmur2 import partition_of
 from lastword.kafka.topics import create_topic
-
-pytestmark = pytest.mark.kafka
 
 
 def odd_keys() -> list[bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
 from confluent_kafka.admin._resource import ResourceType
@@ -12,8 +11,6 @@ from lastword.kafka.connection import Connection
 from lastword.kafka.setting_kinds import LONGEST, Choice, Real, Setting
 from lastword.kafka.settings_table import KNOWN_TO_KAFKA, TOPIC_SETTINGS
 from lastword.kafka.topics import create_topic
-
-pytestmark = pytest.mark.kafka
 
 
 def defaults(connection: Connection, kind: ResourceType, name: str) -> dict[str, str | None]:

@@ -12,8 +12,6 @@ from lastword.kafka.log_dirs import sizes_on_disk
 from lastword.kafka.topic_description import describe_topic, list_topics
 from lastword.kafka.topics import alter_topic, create_topic, delete_topic
 
-pytestmark = pytest.mark.kafka
-
 USER_PROFILES = {
     "cleanup.policy": "compact",
     "min.cleanable.dirty.ratio": "0.01",

@@ -91,8 +91,8 @@ def _written(producer: Producer, topic: str, puts: Sequence[Put]) -> list[Record
     assert len(acknowledged) == len(puts)
     return [
         Record(
-            message.key(),  # type: ignore[arg-type]
-            message.value(),  # type: ignore[arg-type]
+            message.key(),
+            message.value(),
             message.partition() or 0,
             message.offset() or 0,
             message.timestamp()[1],
