@@ -9,9 +9,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from command_reference import command_line_markdown
+
 from lastword.kafka.topic_settings import explanations_markdown
 
 PAGES: dict[str, Callable[[], str]] = {
+    "command-line.md": command_line_markdown,
     "topic-settings.md": explanations_markdown,
 }
 
