@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-
 import pytest
 
 from lastword.core.errors import BadInput
@@ -13,7 +10,6 @@ from lastword.kafka.setting_kinds import Choice, Setting
 from lastword.kafka.settings_table import TOPIC_SETTINGS
 from lastword.kafka.topic_settings import explanation, validated
 
-ROOT = Path(__file__).parents[2]
 ALL_SETTINGS = [*TOPIC_SETTINGS.values(), *CLEANER_SETTINGS.values()]
 
 
@@ -205,10 +201,3 @@ def test_an_explanation_of_an_unknown_setting_is_refused_with_the_nearest_one() 
 
 def test_a_setting_outside_the_table_is_explained_as_passed_on() -> None:
     assert "passes it on unchecked" in explanation("flush.ms")
-
-
-def test_the_docs_are_what_the_code_makes() -> None:
-    pages = runpy.run_path(str(ROOT / "scripts" / "write_docs.py"))["PAGES"]
-    for name, page in pages.items():
-        written = (ROOT / "docs" / name).read_text(encoding="utf-8")
-        assert written == page(), f"docs/{name} is out of date: run  python scripts/write_docs.py"
