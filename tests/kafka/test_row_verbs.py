@@ -27,9 +27,8 @@ def jsons(text: str) -> list[dict[str, object]]:
 
 
 def test_what_was_put_is_got_and_what_was_deleted_is_not_there(lastword: CommandLine, topic: str) -> None:
-    place = json.loads(
-        lastword("put", topic, "user-1", '{"name": "Alice", "big": 123456789012345678901234567890}', "--json")
-    )
+    value = '{"name": "Alice", "big": 123456789012345678901234567890}'
+    place = json.loads(lastword("put", topic, "user-1", value, "--json"))
     assert place == {"partition": partition_of(b"user-1", 3), "offset": 0, "position": f"{place['partition']}:1"}
     assert lastword("get", topic, "user-1") == value + "\n"
     lastword("delete", topic, "user-1")
