@@ -1,3 +1,43 @@
-"""lastword: the last word on every key of a compacted Kafka topic."""
+"""lastword: the last word on every key of a compacted Kafka topic.
+
+Read in this order: `core` (records, positions, the fold, codecs), `kafka` (the local cluster, topics, reading and
+writing tables, compaction), `demo`, `cli`. The names below load what they need when they are first used, so that
+`import lastword` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lastword.core.errors import LastwordError, NotFound
+    from lastword.core.position import Position
+    from lastword.kafka.cluster import Cluster, connect, local
+    from lastword.kafka.table import Row, Table
+    from lastword.kafka.writing import Ack
 
 __version__ = "0.1.0"
+__all__ = ["Ack", "Cluster", "LastwordError", "NotFound", "Position", "Row", "Table", "connect", "local"]
+
+_HOMES = {
+    "Ack": "lastword.kafka.writing",
+    "Cluster": "lastword.kafka.cluster",
+    "LastwordError": "lastword.core.errors",
+    "NotFound": "lastword.core.errors",
+    "Position": "lastword.core.position",
+    "Row": "lastword.kafka.table",
+    "Table": "lastword.kafka.table",
+    "connect": "lastword.kafka.cluster",
+    "local": "lastword.kafka.cluster",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'lastword' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

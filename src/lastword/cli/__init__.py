@@ -1,1 +1,91 @@
-"""placeholder"""
+"""The command line: finds the verb, runs its one function, and turns errors into one line and an exit code.
+
+Only the module of the verb that was asked for is imported, so `lastword --help` loads neither Kafka nor Spark.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+from lastword import __version__
+from lastword.core.errors import BadInput, BrokerFailed, LastwordError
+
+# verb -> (module of this package, what it does). The help shows them in this order.
+VERBS: dict[str, tuple[str, str]] = {
+    "up": ("up", "start the local cluster with the demo's table, until Ctrl-C (--detach returns when ready)"),
+    "down": ("up", "stop what `up` started"),
+    "status": ("up", "what runs"),
+    "broker": ("broker", "the local Kafka cluster alone: start, stop, status, logs"),
+    "topic": ("topic", "topics: create, describe, alter, list, delete, explain, compact"),
+    "put": ("row_writes", "write a row"),
+    "delete": ("row_writes", "delete a row, with a tombstone"),
+    "get": ("row_reads", "the newest value of a key"),
+    "load": ("row_writes", "write rows from a file or standard input"),
+    "scan": ("row_reads", "the rows of a table, in key order"),
+    "count": ("row_reads", "how many keys are live"),
+    "watch": ("row_reads", "puts and deletes as they happen"),
+    "dump": ("row_reads", "the table as JSON lines that `load` reads"),
+    "records": ("row_reads", "the raw log: every record, tombstone and gap"),
+    "demo": ("demo", "scenarios that play themselves"),
+    "bench": ("bench", "benchmarks, side by side with the alternative"),
+}
+
+_USAGE = """\
+lastword gives you the last word on every key: compacted Kafka topics as tables.
+
+usage: lastword VERB ...        lastword VERB --help shows its options and an example
+
+{verbs}
+
+Every verb takes --bootstrap-servers HOST:PORT and --config FILE; without them it uses the local cluster.
+Start with:  lastword up --detach   then   lastword scan user-profiles
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one command; the exit code: 0 done, 1 not so, 2 bad usage or input, 3 the cluster could not be reached."""
+    words = sys.argv[1:] if argv is None else argv
+    try:
+        return _run(words)
+    except LastwordError as error:
+        _print_error(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our pipe has seen enough (`lastword dump t | head`). Nothing more may be written to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        width = max(map(len, VERBS))
+        lines = "\n".join(f"  {verb:<{width}}  {summary}" for verb, (_, summary) in VERBS.items())
+        sys.stdout.write(_USAGE.format(verbs=lines))
+        return 0
+    if words[0] in ("-V", "--version"):
+        print(f"lastword {__version__}")
+        return 0
+    verb = words[0]
+    if verb not in VERBS:
+        from lastword.core.nearest import did_you_mean
+
+        raise BadInput(f"no verb {verb!r}: {did_you_mean(verb, VERBS) or 'see  lastword --help'}")
+    module = import_module(f"lastword.cli.{VERBS[verb][0]}")
+    parser = module.parser(verb)
+    args = parser.parse_args(words[1:])
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    code: int = args.run(args)
+    sys.stdout.flush()
+    return code
+
+
+def _print_error(error: LastwordError) -> None:
+    sys.stdout.flush()
+    print(f"lastword: {error}", file=sys.stderr)
+    if isinstance(error, BrokerFailed):
+        for line in error.log_tail:
+            print(f"  | {line}", file=sys.stderr)

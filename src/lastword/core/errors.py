@@ -15,6 +15,8 @@ LastwordError                    exit 1: the thing asked for is not so
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class LastwordError(Exception):
     """The root: catch this to catch them all."""
@@ -59,7 +61,11 @@ class WriteFailed(LastwordError):
 
 
 class BrokerFailed(LastwordError):
-    pass
+    """A local broker would not start or stop; `log_tail` holds the last lines it said."""
+
+    def __init__(self, message: str, log_tail: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.log_tail = tuple(log_tail)
 
 
 class JarsUnavailable(LastwordError):

@@ -1,0 +1,69 @@
+# Everything starts here: `make up` for a running table, `make test` for the proof. Each target sets up what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LASTWORD := $(BIN)/lastword
+STAMP := $(VENV)/.installed
+SOAK_ROUNDS ?= 10
+
+.PHONY: help setup up down test soak check bench docs lock clean
+
+help:
+	@echo "make up      a local Kafka with a compacted table in it; prints 'ready'"
+	@echo "make down    stop it (the data is kept)"
+	@echo "make test    every test, on real Kafka"
+	@echo "make check   lint, types, layers and unit tests (under a minute)"
+	@echo "make soak    the crash tests with their counts turned up"
+	@echo "make bench   the benchmarks, into docs/benchmarks.md"
+	@echo "make docs    write the generated pages of docs/ again"
+	@echo "make lock    resolve requirements.lock and the jar locks again"
+	@echo "make clean   remove the virtual environment and caches"
+
+setup: $(STAMP)
+	@$(LASTWORD) broker fetch
+
+# The command line is a real file, not a pattern, so that an interrupted install starts again.
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "lastword needs Python 3.11 or newer; say which with  make PYTHON=python3.12 ..." >&2; exit 2; }
+	@echo "setting up $(VENV) (about a minute the first time)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q src
+	@touch $(STAMP)
+
+up: setup
+	@$(LASTWORD) up --detach
+
+down: $(STAMP)
+	@$(LASTWORD) down
+
+test: setup check
+	$(BIN)/python -m pytest tests/kafka
+
+soak: setup
+	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/kafka -m soak
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest tests/unit
+
+bench: setup
+	$(LASTWORD) bench all --write docs/benchmarks.md
+
+docs: $(STAMP)
+	$(BIN)/python scripts/write_docs.py
+
+lock: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.lock
+	$(BIN)/python scripts/lock_jars.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

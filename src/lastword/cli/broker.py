@@ -1,0 +1,119 @@
+"""The verb `broker`: the local cluster alone."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from lastword.cli import options
+from lastword.cli.output import Progress, print_json, print_table
+from lastword.core.errors import BadInput, NotFound
+
+
+def parser(verb: str) -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        verb,
+        "A real Apache Kafka cluster on this machine, kept under the home and reachable on loopback only.",
+        "lastword broker start\nlastword broker start --cluster three --brokers 3 --port 19092",
+    )
+    subs = made.add_subparsers(required=True, metavar="ACTION")
+    start_ = options.sub_parser(
+        subs,
+        "start",
+        "start it, or what of it is not running, and return when every broker is registered",
+        "lastword broker start --port 0 --set log.cleaner.threads=2",
+        start,
+    )
+    start_.add_argument("--brokers", type=options.count_argument, metavar="N", help="how many (default 1; set once)")
+    start_.add_argument(
+        "--port", type=options.count_argument, metavar="P", help="of the first broker (default 9092; 0: free ones)"
+    )
+    start_.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="any broker setting, kept for later starts; KEY= gives it back to its default",
+    )
+    options.sub_parser(subs, "stop", "stop it in order; its topics are kept", "lastword broker stop", stop)
+    status_ = options.sub_parser(
+        subs, "status", "what runs, where; exit code 1 if not all of it", "lastword broker status", status
+    )
+    options.add_json(start_)
+    options.add_json(status_)
+    logs_ = options.sub_parser(
+        subs, "logs", "the last lines of each broker's log", "lastword broker logs --lines 50", logs
+    )
+    logs_.add_argument("--lines", type=options.count_argument, default=20, metavar="N", help="default 20")
+    for sub in subs.choices.values():
+        sub.add_argument("--cluster", default="default", metavar="NAME", help="default: default")
+    return made
+
+
+def start(args: argparse.Namespace) -> int:
+    progress = Progress()
+    cluster = options.local_cluster(args.cluster, progress.line)
+    began = cluster.start(brokers=args.brokers, port=args.port, settings=_settings(args.set))
+    progress.clear()
+    if args.json:
+        print_json(
+            {"bootstrap_servers": began.bootstrap_servers, "started": began.started, "recovered": began.recovered}
+        )
+        return 0
+    if began.recovered:
+        which = ", ".join(map(str, began.recovered))
+        print(f"broker {which} had not been stopped in order: its log was recovered, nothing acknowledged is lost")
+    how = f"ready after {began.seconds:.1f} s" if began.started else "was running already and is ready"
+    print(f"cluster {args.cluster}: {how} at {began.bootstrap_servers}")
+    return 0
+
+
+def stop(args: argparse.Namespace) -> int:
+    progress = Progress()
+    stopped = options.local_cluster(args.cluster, progress.line).stop()
+    print(f"cluster {args.cluster}: {f'{len(stopped)} broker(s) stopped' if stopped else 'was not running'}")
+    return 0
+
+
+def status(args: argparse.Namespace) -> int:
+    brokers = options.local_cluster(args.cluster, print).status()
+    if not brokers:
+        raise NotFound(
+            f"there is no cluster {args.cluster}: make it with  lastword broker start --cluster {args.cluster}"
+        )
+    if args.json:
+        for broker in brokers:
+            print_json({"broker": broker.node_id, "port": broker.port, "pid": broker.pid, "log": str(broker.log)})
+    else:
+        print_table(
+            ["BROKER", "STATE", "ADDRESS", "PID", "LOG"],
+            [
+                [b.node_id, "running" if b.pid else "stopped", f"127.0.0.1:{b.port}", b.pid or "-", b.log]
+                for b in brokers
+            ],
+        )
+    return 0 if all(broker.pid for broker in brokers) else 1
+
+
+def logs(args: argparse.Namespace) -> int:
+    from lastword.kafka.cluster_files import NodeFiles
+
+    brokers = options.local_cluster(args.cluster, print).status()
+    if not brokers:
+        raise NotFound(
+            f"there is no cluster {args.cluster}: make it with  lastword broker start --cluster {args.cluster}"
+        )
+    for broker in brokers:
+        print(f"== broker {broker.node_id}: {broker.log}")
+        sys.stdout.writelines(line + "\n" for line in NodeFiles(folder=broker.log.parent).log_tail(args.lines))
+    return 0
+
+
+def _settings(given: list[str]) -> dict[str, str]:
+    settings = {}
+    for text in given:
+        name, found, value = text.partition("=")
+        if not found or not name:
+            raise BadInput(f"--set {text!r}: write it like log.cleaner.threads=2")
+        settings[name.strip()] = value.strip()
+    return settings

@@ -1,0 +1,272 @@
+"""The verbs that read rows: get, scan, count, dump, watch, records."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from lastword.cli import options
+from lastword.cli.output import Progress, note, print_json, print_table, shown, styled, when
+from lastword.core.codecs import Codec, codec_named
+from lastword.core.errors import NotFound
+from lastword.core.lines import row_json
+from lastword.core.record import Headers, Record
+
+if TYPE_CHECKING:
+    from lastword.kafka.reading import FoldedTable
+
+
+def parser(verb: str) -> argparse.ArgumentParser:
+    made = {
+        "get": _get_parser,
+        "scan": _scan_parser,
+        "count": _count_parser,
+        "dump": _dump_parser,
+        "watch": _watch_parser,
+        "records": _records_parser,
+    }[verb]()
+    options.add_codecs(made)
+    options.add_connection(made)
+    return made
+
+
+def _get_parser() -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        "get",
+        "Prints the newest value of a key, reading only the key's partition; exit code 1 if it is not there.",
+        "lastword get user-profiles user-1\nlastword get user-profiles user-1 --json",
+        get,
+    )
+    made.add_argument("topic")
+    made.add_argument("key")
+    made.add_argument(
+        "--all-partitions", action="store_true", help="for topics whose writers used another partitioner than Java's"
+    )
+    options.add_json(made)
+    return made
+
+
+def get(args: argparse.Namespace) -> int:
+    from lastword.kafka.table import newest_record
+
+    key_codec, value_codec = _codecs(args)
+    progress = Progress("reading")
+    record = newest_record(
+        options.connection(args),
+        args.topic,
+        key_codec.parse(args.key),
+        all_partitions=args.all_partitions,
+        progress=progress.count,
+    )
+    progress.clear()
+    if record is None:
+        where = "" if args.all_partitions else "; if its writer used another partitioner, add --all-partitions"
+        raise NotFound(f"no key {args.key!r} in {args.topic}{where}")
+    if args.json:
+        _print_bytes(row_json(record, key_codec, value_codec, placed=True))
+    else:
+        print(shown(record.value, value_codec))
+    return 0
+
+
+def _scan_parser() -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        "scan",
+        "Prints the rows of a table in key order, at the position where the log ended when the scan began.",
+        "lastword scan user-profiles\nlastword scan user-profiles --prefix user-1 --limit 5 --json",
+        scan,
+    )
+    made.add_argument("topic")
+    made.add_argument("--prefix", default="", help="only keys that start with this text")
+    made.add_argument("--limit", type=options.count_argument, help="at most so many rows")
+    options.add_json(made)
+    return made
+
+
+def scan(args: argparse.Namespace) -> int:
+    key_codec, value_codec = _codecs(args)
+    folded = _folded(args)
+    prefix = args.prefix.encode()
+    keys = sorted(key for key in folded.rows if key.startswith(prefix))[: args.limit]
+    rows = [folded.rows[key] for key in keys]
+    if args.json:
+        for record in rows:
+            _print_bytes(row_json(record, key_codec, value_codec, placed=True))
+        return 0
+    print_table(
+        ["KEY", "PARTITION", "OFFSET", "TIME (UTC)", "VALUE"],
+        [
+            [shown(r.key, key_codec), r.partition, r.offset, when(r.timestamp), shown(r.value, value_codec)]
+            for r in rows
+        ],
+    )
+    print(styled(f"{len(rows)} of {len(folded.rows)} rows at position {folded.position}", "dim"))
+    return 0
+
+
+def _count_parser() -> argparse.ArgumentParser:
+    made = options.verb_parser("count", "Prints how many keys are live.", "lastword count user-profiles", count)
+    made.add_argument("topic")
+    options.add_json(made)
+    return made
+
+
+def count(args: argparse.Namespace) -> int:
+    folded = _folded(args)
+    if args.json:
+        print_json({"count": len(folded.rows), "position": str(folded.position)})
+    else:
+        print(len(folded.rows))
+    return 0
+
+
+def _dump_parser() -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        "dump",
+        "Prints the live rows as JSON lines that `load` reads back to the byte.",
+        "lastword dump user-profiles > users.jsonl\nlastword load user-profiles-copy users.jsonl",
+        dump,
+    )
+    made.add_argument("topic")
+    return made
+
+
+def dump(args: argparse.Namespace) -> int:
+    key_codec, value_codec = _codecs(args)
+    folded = _folded(args)
+    write = sys.stdout.buffer.write
+    page: list[bytes] = []
+    for record in folded.rows.values():
+        page.append(row_json(record, key_codec, value_codec, placed=False))
+        if len(page) == 1000:
+            write(b"\n".join(page) + b"\n")
+            page.clear()
+    if page:
+        write(b"\n".join(page) + b"\n")
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _watch_parser() -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        "watch",
+        "Prints puts and deletes as they are committed, until Ctrl-C.",
+        "lastword watch user-profiles\nlastword watch user-profiles --from 0:18,1:5,2:9 --json",
+        watch,
+    )
+    made.add_argument("topic")
+    made.add_argument("--from", dest="start", type=options.position, metavar="POSITION", help="start there, not now")
+    made.add_argument("--limit", type=options.count_argument, help="end after so many changes")
+    options.add_json(made)
+    return made
+
+
+def watch(args: argparse.Namespace) -> int:
+    from lastword.kafka.reading import follow
+
+    key_codec, value_codec = _codecs(args)
+    left = args.limit
+    for batch in follow(options.connection(args), args.topic, start=args.start):
+        for record in batch[:left]:
+            if args.json:
+                _print_bytes(row_json(record, key_codec, value_codec, placed=True))
+            else:
+                act = styled("delete", "red") if record.is_tombstone else styled("put   ", "green")
+                value = "" if record.is_tombstone else shown(record.value, value_codec)
+                print(f"{when(record.timestamp)}  {act}  {_key(record, key_codec)}  {value}".rstrip())
+        sys.stdout.flush()
+        if left is not None:
+            left -= len(batch[:left])
+            if left == 0:
+                return 0
+    return 0
+
+
+def _records_parser() -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        "records",
+        "Prints the raw log, partition by partition: committed records, tombstones as such, gaps as gaps.",
+        "lastword records user-profiles\nlastword records user-profiles --partition 2 --from 2:18 --json",
+        records,
+    )
+    made.add_argument("topic")
+    made.add_argument("--partition", type=options.count_argument, help="only this one")
+    made.add_argument(
+        "--from", dest="start", type=options.position, metavar="POSITION", help="start there (default: log start)"
+    )
+    made.add_argument("--limit", type=options.count_argument, help="at most so many records")
+    options.add_json(made)
+    return made
+
+
+def records(args: argparse.Namespace) -> int:
+    from lastword.kafka.reading import log_bounds, read_log
+
+    key_codec, value_codec = _codecs(args)
+    connection = options.connection(args)
+    first, last = log_bounds(connection, args.topic)
+    seen = 0
+    for partition in first if args.partition is None else [args.partition]:
+        due = (args.start or first).get(partition, first.get(partition, 0))
+        for batch in read_log(connection, args.topic, partitions=[partition], start=args.start, stop=last):
+            for record in batch:
+                if seen == args.limit:
+                    return 0
+                if args.json:
+                    _print_bytes(row_json(record, key_codec, value_codec, placed=True))
+                else:
+                    _print_gap(partition, due, record.offset)
+                    value = shown(record.value, value_codec)
+                    value = styled(value, "dim") if record.is_tombstone else value
+                    place = f"{partition:>3}  {record.offset:>8}  {when(record.timestamp):<23}"
+                    print(f"{place}  {_key(record, key_codec)}  {value}{_shown_headers(record.headers)}")
+                due = record.offset + 1
+                seen += 1
+        if not args.json:
+            _print_gap(partition, due, last[partition])
+    if not args.json:
+        print(styled(f"{seen} records", "dim"))
+    return 0
+
+
+def _codecs(args: argparse.Namespace) -> tuple[Codec, Codec]:
+    return codec_named(args.key_codec), codec_named(args.value_codec)
+
+
+def _folded(args: argparse.Namespace) -> FoldedTable:
+    from lastword.kafka.reading import fold_topic
+
+    progress = Progress("reading")
+    folded = fold_topic(options.connection(args), args.topic, progress=progress.count)
+    progress.clear()
+    if folded.split_keys:
+        note(
+            f"{folded.split_keys} keys have live rows in two partitions (partitions were added, or writers disagree on "
+            "the partitioner): the later one is shown"
+        )
+    if folded.keyless_records:
+        note(f"{folded.keyless_records} records have no key and are in no table: see them with  lastword records")
+    return folded
+
+
+def _key(record: Record, codec: Codec) -> str:
+    return "<no key>" if record.key is None else shown(record.key, codec)
+
+
+def _shown_headers(headers: Headers) -> str:
+    pairs = ", ".join(
+        f"{name}={'null' if value is None else value.decode(errors='replace')}" for name, value in headers
+    )
+    return styled(f"  [{pairs}]", "dim") if pairs else ""
+
+
+def _print_gap(partition: int, due: int, found: int) -> None:
+    if found > due:
+        span = f"{due}" if found == due + 1 else f"{due}-{found - 1}"
+        text = f"{partition:>3}  {span:>8}  -- gap: compacted away, aborted, or transaction markers"
+        print(styled(text, "dim"))
+
+
+def _print_bytes(line: bytes) -> None:
+    sys.stdout.buffer.write(line + b"\n")

@@ -1,0 +1,208 @@
+"""Codecs: how the bytes of keys and values are read and written.
+
+    string   UTF-8 text                       the default of keys
+    json     any JSON value                   the default of values
+    bytes    raw bytes, base64 in text
+    int      a signed integer, 8 bytes big-endian like Java's Long (4 bytes are read too)
+
+Each codec goes three ways: Python objects (`encode`, `decode`), the text of a command line (`parse`), and JSON for
+output and lines (`to_json`, `from_json`). The JSON way keeps a JSON value as the bytes it was: no number is rounded
+and no key reordered between a dump and a load.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any, Protocol
+
+import msgspec
+
+from lastword.core.errors import BadInput, DecodeError
+from lastword.core.nearest import did_you_mean
+
+_raw = msgspec.json.Decoder(msgspec.Raw)
+_json_text = msgspec.json.Encoder()
+
+
+class Codec(Protocol):
+    """Stateless, and safe to share between threads."""
+
+    name: str
+
+    def encode(self, value: Any) -> bytes:
+        """The bytes of a Python object; BadInput for one that this codec can't carry."""
+
+    def decode(self, raw: bytes) -> Any:
+        """The Python object; DecodeError for bytes that are not this codec's."""
+
+    def parse(self, text: str) -> bytes:
+        """The bytes for what a person typed; BadInput with a hint."""
+
+    def to_json(self, raw: bytes) -> bytes:
+        """JSON on one line; DecodeError for bytes that are not this codec's."""
+
+    def from_json(self, raw: bytes) -> bytes:
+        """The bytes for a JSON value as `to_json` writes it; BadInput for any other."""
+
+
+class _String:
+    name = "string"
+
+    def encode(self, value: Any) -> bytes:
+        if not isinstance(value, str):
+            raise BadInput(f"the string codec takes text, not {type(value).__name__}: choose another codec")
+        return self.parse(value)
+
+    def decode(self, raw: bytes) -> str:
+        _refuse_registry_frame(raw)
+        try:
+            return raw.decode()
+        except UnicodeDecodeError as damage:
+            raise DecodeError(f"not UTF-8 text ({damage.reason} at byte {damage.start})") from None
+
+    def parse(self, text: str) -> bytes:
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            raise BadInput(f"{text!r} is not valid Unicode text: give the bytes with the codec bytes") from None
+
+    def to_json(self, raw: bytes) -> bytes:
+        return _json_text.encode(self.decode(raw))
+
+    def from_json(self, raw: bytes) -> bytes:
+        return self.encode(_decoded(raw))
+
+
+class _Json:
+    name = "json"
+
+    def encode(self, value: Any) -> bytes:
+        # The standard library's writer and not msgspec's: that one turns NaN into null without a word.
+        try:
+            return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+        except (TypeError, ValueError) as refusal:
+            raise BadInput(f"not a JSON value: {refusal}") from None
+
+    def decode(self, raw: bytes) -> Any:
+        _refuse_registry_frame(raw)
+        try:
+            return msgspec.json.decode(raw)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as damage:
+            raise DecodeError(_not_json(raw, damage)) from None
+
+    def parse(self, text: str) -> bytes:
+        raw = text.encode(errors="surrogatepass")
+        try:
+            return self.to_json(raw)
+        except DecodeError:
+            hint = f"quote text as '{json.dumps(text)}', or use --value-codec string"
+            raise BadInput(f"{_shortened(text)} is not JSON: {hint}") from None
+
+    def to_json(self, raw: bytes) -> bytes:
+        _refuse_registry_frame(raw)
+        try:
+            # Checks without decoding and keeps the bytes; strings inside are not checked, so UTF-8 is checked here.
+            whole = bytes(_raw.decode(raw))
+            whole.isascii() or whole.decode()
+        except (msgspec.MsgspecError, UnicodeDecodeError) as damage:
+            raise DecodeError(_not_json(raw, damage)) from None
+        return msgspec.json.format(whole, indent=-1) if b"\n" in whole or b"\r" in whole else whole
+
+    def from_json(self, raw: bytes) -> bytes:
+        return raw
+
+
+class _Bytes:
+    name = "bytes"
+
+    def encode(self, value: Any) -> bytes:
+        if not isinstance(value, bytes | bytearray | memoryview):
+            raise BadInput(f"the bytes codec takes bytes, not {type(value).__name__}")
+        return bytes(value)
+
+    def decode(self, raw: bytes) -> bytes:
+        return raw
+
+    def parse(self, text: str) -> bytes:
+        try:
+            return base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            raise BadInput(f"{_shortened(text)} is not base64: encode the bytes with  base64 -w0") from None
+
+    def to_json(self, raw: bytes) -> bytes:
+        return b'"' + base64.b64encode(raw) + b'"'
+
+    def from_json(self, raw: bytes) -> bytes:
+        text = _decoded(raw)
+        if not isinstance(text, str):
+            raise BadInput("the bytes codec takes base64 text in JSON")
+        return self.parse(text)
+
+
+class _Int:
+    name = "int"
+
+    def encode(self, value: Any) -> bytes:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise BadInput(f"the int codec takes a whole number, not {type(value).__name__}")
+        try:
+            return value.to_bytes(8, "big", signed=True)
+        except OverflowError:
+            raise BadInput(f"{value} does not fit into 8 bytes: use the codec string or json") from None
+
+    def decode(self, raw: bytes) -> int:
+        if len(raw) not in (4, 8):
+            raise DecodeError(f"not an int: {len(raw)} bytes, where 8 (or 4) are needed")
+        return int.from_bytes(raw, "big", signed=True)
+
+    def parse(self, text: str) -> bytes:
+        try:
+            return self.encode(int(text))
+        except ValueError:
+            raise BadInput(f"{_shortened(text)} is not a whole number") from None
+
+    def to_json(self, raw: bytes) -> bytes:
+        return str(self.decode(raw)).encode()
+
+    def from_json(self, raw: bytes) -> bytes:
+        return self.encode(_decoded(raw))
+
+
+CODECS: dict[str, Codec] = {codec.name: codec for codec in (_String(), _Json(), _Bytes(), _Int())}
+
+
+def codec_named(name: str) -> Codec:
+    try:
+        return CODECS[name]
+    except KeyError:
+        known = ", ".join(CODECS)
+        raise BadInput(f"no codec {name!r}: {did_you_mean(name, CODECS) or f'choose one of {known}'}") from None
+
+
+def _refuse_registry_frame(raw: bytes) -> None:
+    """A schema registry's frame is the byte 0 and a 4-byte schema id; text and JSON never start with the byte 0."""
+    if len(raw) >= 5 and raw[0] == 0:
+        schema_id = int.from_bytes(raw[1:5], "big")
+        raise DecodeError(
+            f"schema registry frame, schema id {schema_id}, {len(raw) - 5} bytes: lastword does not decode these yet; "
+            "see the raw bytes with --value-codec bytes"
+        )
+
+
+def _decoded(raw: bytes) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as damage:
+        raise BadInput(_not_json(raw, damage)) from None
+
+
+def _not_json(raw: bytes, damage: Exception) -> str:
+    if not raw:
+        return "not JSON: empty (an empty value is not a tombstone)"
+    return f"not JSON: {str(damage).removeprefix('JSON is malformed: ')}"
+
+
+def _shortened(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")

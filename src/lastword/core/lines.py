@@ -1,0 +1,133 @@
+"""Rows as lines of text: the JSON shape of a row, everywhere the same, and the `key:value` lines that `load` reads.
+
+In JSON a row is `{"key": ..., "value": ...}` with partition, offset, timestamp and headers where they are known. A
+tombstone is `{"key": ..., "tombstone": true}`; `"value": null` is the JSON value null. Bytes that the codec can't
+read appear as `key_base64` or `value_base64` beside a `decode_error`, and are read back from there: what a dump
+writes, a load restores to the byte.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+import msgspec
+
+from lastword.core.codecs import Codec
+from lastword.core.errors import BadInput, BadLine, DecodeError
+from lastword.core.record import Headers, Record
+
+_text = msgspec.json.Encoder()
+
+
+class Write(msgspec.Struct, frozen=True):
+    """What a line asks for: a put, or with a value of None a delete."""
+
+    key: bytes
+    value: bytes | None
+    headers: Headers = ()
+
+
+class _JsonLine(msgspec.Struct, forbid_unknown_fields=True):
+    key: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    value: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    tombstone: bool = False
+    key_base64: str | msgspec.UnsetType = msgspec.UNSET
+    value_base64: str | msgspec.UnsetType = msgspec.UNSET
+    headers: list[tuple[str, str | dict[str, str] | None]] = []
+    # Where the row stood: written by `scan --json` and `records --json`, of no meaning for a new write.
+    partition: int | None = None
+    offset: int | None = None
+    timestamp: int | None = None
+    decode_error: str | None = None
+
+
+_decoder = msgspec.json.Decoder(_JsonLine)
+
+
+def row_json(record: Record, key_codec: Codec, value_codec: Codec, *, placed: bool) -> bytes:
+    """One row as JSON without the line's end; `placed` adds partition, offset and timestamp."""
+    parts = [_field(b"key", record.key, key_codec)] if record.key is not None else [b'"key":null']
+    parts.append(b'"tombstone":true' if record.value is None else _field(b"value", record.value, value_codec))
+    if placed:
+        parts.append(b'"partition":%d,"offset":%d,"timestamp":%d' % (record.partition, record.offset, record.timestamp))
+    if record.headers:
+        parts.append(b'"headers":' + _text.encode([[name, _header_json(value)] for name, value in record.headers]))
+    return b"{" + b",".join(parts) + b"}"
+
+
+def write_of_json_line(line: bytes, number: int, key_codec: Codec, value_codec: Codec) -> Write:
+    """The write that a JSON line asks for; BadLine says what is wrong with it."""
+    try:
+        told = _decoder.decode(line)
+        key = _bytes_of("key", told.key, told.key_base64, key_codec)
+        if told.tombstone:
+            if told.value is not msgspec.UNSET or told.value_base64 is not msgspec.UNSET:
+                raise BadInput('has both "value" and "tombstone": keep one of them')
+            value = None
+        else:
+            value = _bytes_of("value", told.value, told.value_base64, value_codec)
+        headers = tuple((name, _header_bytes(text)) for name, text in told.headers) if told.headers else ()
+    except (msgspec.MsgspecError, UnicodeDecodeError) as damage:
+        raise BadLine(number, f'{damage}: a row is {{"key": ..., "value": ...}} on one line') from None
+    except BadInput as refusal:
+        raise BadLine(number, str(refusal)) from None
+    return Write(key, value, headers)
+
+
+def write_of_kv_line(
+    line: bytes, number: int, key_codec: Codec, value_codec: Codec, *, separator: str, null_marker: str | None
+) -> Write:
+    """The write that `key:value` asks for; a tombstone only where a null marker is given and is the whole value."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        raise BadLine(number, "not UTF-8 text: use JSON lines with value_base64 for raw bytes") from None
+    key, found, value = text.partition(separator)
+    if not found:
+        raise BadLine(number, f"no {separator!r} between key and value: write it like user-1{separator}5")
+    try:
+        raw = None if null_marker is not None and value == null_marker else value_codec.parse(value)
+        return Write(key_codec.parse(key), raw)
+    except BadInput as refusal:
+        raise BadLine(number, str(refusal)) from None
+
+
+def _field(name: bytes, raw: bytes, codec: Codec) -> bytes:
+    try:
+        return b'"' + name + b'":' + codec.to_json(raw)
+    except DecodeError as damage:
+        kept = base64.b64encode(raw)
+        return b'"' + name + b'_base64":"' + kept + b'","decode_error":' + _text.encode(str(damage))
+
+
+def _bytes_of(name: str, plain: msgspec.Raw | msgspec.UnsetType, encoded: Any, codec: Codec) -> bytes:
+    if encoded is not msgspec.UNSET:
+        return _unbase64(encoded)
+    if isinstance(plain, msgspec.UnsetType):
+        advice = 'add "value", or "tombstone": true to delete' if name == "value" else 'add "key"'
+        raise BadInput(f'has no "{name}": {advice}')
+    return codec.from_json(bytes(plain))
+
+
+def _unbase64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise BadInput(f"{text[:40]!r} is not base64") from None
+
+
+def _header_json(value: bytes | None) -> Any:
+    if value is None:
+        return None
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(value).decode()}
+
+
+def _header_bytes(told: Any) -> bytes | None:
+    if isinstance(told, dict):
+        return _unbase64(told.get("base64", ""))
+    return None if told is None else str(told).encode()

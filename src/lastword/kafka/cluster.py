@@ -1,0 +1,94 @@
+"""A cluster as a Python program sees it: `connect` to one, or have a local one while a `with` block lasts."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lastword.core.home import default_home, default_jars
+from lastword.kafka.connection import Connection
+from lastword.kafka.local import LocalCluster
+from lastword.kafka.table import Table
+from lastword.kafka.topics import create_topic
+
+
+class Cluster:
+    """Tables of one Kafka cluster; the end of the `with` block closes them, and stops the cluster if it is ours."""
+
+    def __init__(self, connection: Connection, local_cluster: LocalCluster | None = None) -> None:
+        self._connection = connection
+        self._local = local_cluster
+        self._tables: list[Table] = []
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return self._connection.bootstrap_servers
+
+    def table(self, topic: str, *, key: str = "string", value: str = "json") -> Table:
+        """The table in a topic that exists; codecs are string, json, bytes and int."""
+        self._connection.topic(topic)
+        table = Table(self._connection, topic, key=key, value=value)
+        self._tables.append(table)
+        return table
+
+    def create_table(
+        self,
+        topic: str,
+        *,
+        partitions: int | None = None,
+        replication: int | None = None,
+        settings: Mapping[str, str] | None = None,
+        key: str = "string",
+        value: str = "json",
+    ) -> Table:
+        """Makes a compacted topic and gives its table."""
+        create_topic(self._connection, topic, partitions=partitions, replication=replication, settings=settings or {})
+        return self.table(topic, key=key, value=value)
+
+    def close(self) -> None:
+        for table in self._tables:
+            table.close()
+        if self._local is not None:
+            self._local.stop()
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def connect(bootstrap_servers: str, **client_settings: Any) -> Cluster:
+    """A cluster that runs already; settings in librdkafka's names, dots as underscores (`sasl_username="..."`)."""
+    properties = {name.replace("_", "."): value for name, value in client_settings.items()}
+    connection = Connection(bootstrap_servers=bootstrap_servers, properties=properties)
+    connection.reach()
+    return Cluster(connection)
+
+
+def local(
+    name: str | None = None,
+    *,
+    brokers: int | None = None,
+    port: int = 0,
+    settings: Mapping[str, str] | None = None,
+    home: Path | None = None,
+) -> Cluster:
+    """A local cluster that ends with this process, however it ends.
+
+    Without a name it is a fresh one that leaves nothing behind; with a name its topics are kept under the home.
+    """
+    base = home or default_home()
+    if name is None:
+        folder = Path(tempfile.mkdtemp(prefix="lastword-"))
+        cluster = LocalCluster(name="temporary", folder=folder, jars=default_jars(base), owned=True, temporary=True)
+    else:
+        cluster = LocalCluster.at(base, default_jars(base), name, owned=True)
+    try:
+        started = cluster.start(brokers=brokers, port=port, settings=settings)
+    except BaseException:
+        cluster.stop()
+        raise
+    return Cluster(Connection(bootstrap_servers=started.bootstrap_servers), cluster)

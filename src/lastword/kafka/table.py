@@ -1,0 +1,146 @@
+"""A table: a compacted topic with a key codec and a value codec, to write and to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lastword.core.codecs import Codec, codec_named
+from lastword.core.errors import DecodeError
+from lastword.core.lines import Write
+from lastword.core.position import Position
+from lastword.core.record import Headers, Record
+from lastword.kafka.connection import Connection
+from lastword.kafka.murmur2 import partition_of
+from lastword.kafka.reading import Progress, fold_topic, follow
+from lastword.kafka.writing import Ack, Writer, load
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A live key with its newest value, and where that stands in the log.
+
+    Bytes that the codec can't read stay bytes, with `decode_error` saying why. In `watch` a delete has the value
+    None and `deleted` true.
+    """
+
+    key: Any
+    value: Any
+    partition: int
+    offset: int
+    timestamp: int
+    headers: Headers = ()
+    deleted: bool = False
+    decode_error: str | None = None
+
+
+class Table:
+    """Str keys and JSON values unless told otherwise. Thread-safe; close it, or use it with `with`."""
+
+    def __init__(self, connection: Connection, topic: str, *, key: str = "string", value: str = "json") -> None:
+        self.topic = topic
+        self._connection = connection
+        self._key_codec = codec_named(key)
+        self._value_codec = codec_named(value)
+        self._writer: Writer | None = None
+
+    def put(self, key: Any, value: Any, headers: Mapping[str, str | bytes | None] | None = None) -> Ack:
+        """Writes the value and returns when it is acknowledged by all in-sync replicas."""
+        return self._writing().write(self._key_codec.encode(key), self._value_codec.encode(value), _headers(headers))
+
+    def delete(self, key: Any, headers: Mapping[str, str | bytes | None] | None = None) -> Ack:
+        """Writes a tombstone, whether or not the key is there."""
+        return self._writing().write(self._key_codec.encode(key), None, _headers(headers))
+
+    def put_many(self, rows: Iterable[tuple[Any, Any]]) -> int:
+        """Writes (key, value) pairs at full speed; returns how many were acknowledged, all of them unless it raises."""
+        encode_key, encode_value = self._key_codec.encode, self._value_codec.encode
+        return load(self._connection, self.topic, (Write(encode_key(key), encode_value(value)) for key, value in rows))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The newest value of a key, read from the key's own partition; `default` for one that is not there."""
+        row = self.row(key)
+        return default if row is None else row.value
+
+    def row(self, key: Any) -> Row | None:
+        """The newest row of a key, or None."""
+        record = newest_record(self._connection, self.topic, self._key_codec.encode(key))
+        return None if record is None else self._row(record)
+
+    def scan(self, prefix: str | bytes = b"") -> Iterator[Row]:
+        """The live rows in key order, at the last stable offsets; holds the table in memory while it runs."""
+        wanted = prefix.encode() if isinstance(prefix, str) else prefix
+        rows = fold_topic(self._connection, self.topic).rows
+        for key in sorted(rows):
+            if key.startswith(wanted):
+                yield self._row(rows[key])
+
+    def count(self) -> int:
+        """How many keys are live, exactly."""
+        return len(fold_topic(self._connection, self.topic).rows)
+
+    def watch(self, start: Position | None = None) -> Iterator[Row]:
+        """Puts and deletes as they are committed, from now or from a position, without end."""
+        for batch in follow(self._connection, self.topic, start=start):
+            for record in batch:
+                if record.key is not None:
+                    yield self._row(record)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def __enter__(self) -> Table:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _writing(self) -> Writer:
+        if self._writer is None:
+            self._writer = Writer(self._connection, self.topic)
+        return self._writer
+
+    def _row(self, record: Record) -> Row:
+        key, bad_key = _decoded(self._key_codec, record.key)
+        value, bad_value = _decoded(self._value_codec, record.value)
+        return Row(
+            key=key,
+            value=value,
+            partition=record.partition,
+            offset=record.offset,
+            timestamp=record.timestamp,
+            headers=record.headers,
+            deleted=record.is_tombstone,
+            decode_error=bad_key or bad_value,
+        )
+
+
+def newest_record(
+    connection: Connection,
+    topic: str,
+    key: bytes,
+    *,
+    all_partitions: bool = False,
+    progress: Progress | None = None,
+) -> Record | None:
+    """The newest record of a live key, reading only the partition that murmur2 gives it unless told otherwise."""
+    partitions = None
+    if not all_partitions:
+        partitions = [partition_of(key, len(connection.topic(topic).partitions))]
+    return fold_topic(connection, topic, partitions=partitions, key=key, progress=progress).rows.get(key)
+
+
+def _decoded(codec: Codec, raw: bytes | None) -> tuple[Any, str | None]:
+    if raw is None:
+        return None, None
+    try:
+        return codec.decode(raw), None
+    except DecodeError as damage:
+        return raw, str(damage)
+
+
+def _headers(given: Mapping[str, str | bytes | None] | None) -> Headers:
+    return tuple((name, text.encode() if isinstance(text, str) else text) for name, text in (given or {}).items())

@@ -1,0 +1,159 @@
+"""Writing a table: one idempotent producer, acks from all replicas, murmur2, so that every key has one home."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message
+
+from lastword.core.errors import BadInput, LastwordError, WriteFailed
+from lastword.core.lines import Write
+from lastword.core.position import Position
+from lastword.core.record import Headers
+from lastword.kafka.connection import Connection, translated
+
+# Under this key `topic compact` writes the tombstones that make a segment roll.
+RESERVED_KEY = b"__lastword_nudge"
+_MAX_RECORD_BYTES = 64 * 1024 * 1024
+_ACK_EVERY = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ack:
+    """Where an acknowledged record stands; it survives the loss of any single process from here on."""
+
+    partition: int
+    offset: int
+    timestamp: int
+
+    @property
+    def position(self) -> Position:
+        """The position just past the record: what a reader must have reached to see it."""
+        return Position.after(self.partition, self.offset)
+
+
+class Writer:
+    """Writes to one topic; thread-safe as its producer is. Close it, or use it with `with`."""
+
+    def __init__(self, connection: Connection, topic: str, *, patience_s: float = 30.0) -> None:
+        connection.topic(topic)
+        self.topic = topic
+        self._patience_s = patience_s
+        self._single = connection.producer(
+            linger_ms=0, message_max_bytes=_MAX_RECORD_BYTES, message_timeout_ms=int(patience_s * 1000)
+        )
+
+    def write(self, key: bytes, value: bytes | None, headers: Headers = ()) -> Ack:
+        """Writes one record (a tombstone for None) and returns when it is acknowledged."""
+        check_key(key)
+        outcome: list[tuple[KafkaError | None, Any]] = []
+        try:
+            self._single.produce(
+                self.topic,
+                key=key,
+                value=value,
+                headers=list(headers),
+                on_delivery=lambda error, message: outcome.append((error, message)),
+            )
+            while not outcome:
+                self._single.poll(0.1)
+        except KafkaException as failure:
+            raise translated(failure, f"writing to {self.topic}") from None
+        error, message = outcome[0]
+        if error is not None:
+            raise translated(error, f"writing to {self.topic}")
+        return Ack(partition=message.partition(), offset=message.offset(), timestamp=message.timestamp()[1])
+
+    def close(self) -> None:
+        self._single.flush(self._patience_s)
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class LoadStopped(LastwordError):
+    """A load ended early: `acknowledged` records before the mistake are kept."""
+
+    def __init__(self, cause: LastwordError, acknowledged: int) -> None:
+        super().__init__(f"{cause}; the {acknowledged} records before it were acknowledged")
+        self.exit_code = cause.exit_code
+        self.acknowledged = acknowledged
+
+
+def load(
+    connection: Connection,
+    topic: str,
+    writes: Iterable[Write],
+    *,
+    patience_s: float = 120.0,
+    progress: Callable[[int], None] | None = None,
+) -> int:
+    """Writes all and returns how many were acknowledged; a broker may restart meanwhile, within `patience_s`.
+
+    A mistake in `writes` stops it: what came before is flushed first, and LoadStopped says how much that was.
+    """
+    connection.topic(topic)
+    failed: list[tuple[KafkaError, Message]] = []
+    producer = connection.producer(
+        linger_ms=50,
+        queue_buffering_max_messages=500_000,
+        queue_buffering_max_kbytes=512 * 1024,
+        message_max_bytes=_MAX_RECORD_BYTES,
+        message_timeout_ms=int(patience_s * 1000),
+        compression_type="lz4",
+        # A callback for each success would cost a third of the speed; what is not reported as failed after a flush
+        # was acknowledged.
+        delivery_report_only_error=True,
+        on_delivery=lambda error, message: failed.append((error, message)),
+    )
+    sent, mistake = 0, None
+    produce, poll = producer.produce, producer.poll
+    try:
+        for write in writes:
+            check_key(write.key)
+            while True:
+                try:
+                    produce(topic, write.value, write.key, headers=list(write.headers) or None)
+                    break
+                except BufferError:
+                    poll(0.05)
+            sent += 1
+            if sent % _ACK_EVERY == 0:
+                poll(0)
+                if failed:
+                    break
+                if progress is not None:
+                    progress(sent)
+    except LastwordError as refusal:
+        mistake = refusal
+    except KafkaException as failure:
+        mistake = translated(failure, f"writing to {topic}")
+    _flush(producer, patience_s + 5)
+    acknowledged = sent - len(failed) - len(producer)
+    if failed:
+        mistake = translated(failed[0][0], f"writing to {topic}: {len(failed)} records were not acknowledged")
+    if mistake is not None:
+        raise LoadStopped(mistake, acknowledged)
+    if acknowledged != sent:
+        raise WriteFailed(f"writing to {topic}: {sent - acknowledged} of {sent} records were not acknowledged")
+    return acknowledged
+
+
+def check_key(key: bytes | None) -> None:
+    """Refuses keys that a table can't have, before anything is sent."""
+    if not key:
+        raise BadInput("the key is empty: a compacted topic needs a key on every record")
+    if key == RESERVED_KEY:
+        raise BadInput(f"the key {RESERVED_KEY.decode()!r} is reserved for compaction: choose another")
+
+
+def _flush(producer: Any, timeout_s: float) -> None:
+    give_up_at = time.monotonic() + timeout_s
+    while len(producer) and time.monotonic() < give_up_at:
+        producer.flush(1.0)
