@@ -3,10 +3,10 @@
 A record is obsolete if a later one has its key. Kafka's cleaner removes such records in its own time, and from an
 idle topic it never removes the newest ones: a segment must be rolled before it is cleaned, only an append rolls it,
 and a cleaning starts only when enough of the log is dirty. So for a while two settings of the topic are changed
-(see `journal`), the partitions with something to remove are nudged (see `nudge`), and the settings are put back.
-The cleaner does the rest, under Kafka's own rules: it leaves alone what is younger than min.compaction.lag.ms and
-what lies after the start of an open transaction, and it removes a tombstone only in a cleaning that begins
-delete.retention.ms or more after the one that first met it.
+(see `journal`), the partitions with something to remove are nudged until they are clean (see `nudge`, `cleaning`),
+and the settings are put back. The cleaner keeps to Kafka's own rules: it leaves alone what is younger than
+min.compaction.lag.ms and what lies after the start of an open transaction, and it removes a tombstone only in a
+cleaning that begins delete.retention.ms or more after the one that first met it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
 from lastword.core.errors import BadInput, LastwordError, NotFound
 from lastword.core.position import Position
 from lastword.kafka.census import Census, take_census
+from lastword.kafka.cleaning import Cleaning
 from lastword.kafka.connection import Connection
 from lastword.kafka.holdups import why_not_smaller
 from lastword.kafka.journal import Change, Claim, Entry, claimed, put_back, undo
 from lastword.kafka.log_dirs import sizes_on_disk
-from lastword.kafka.nudge import RollRule, gone, nudge, nudger, peeker
+from lastword.kafka.nudge import roll_rule
 from lastword.kafka.reading import log_bounds, read_log
 from lastword.kafka.topic_settings import TopicSetting, alter_topic_settings, topic_identity, topic_settings
 
@@ -45,8 +45,6 @@ on the cluster: Describe, only for the sizes on disk"""
 _SEGMENT_MS = 1_000
 # Spelled as the broker shows it, or it would look like another value.
 _DIRTY_RATIO = "0.0"
-# The first nudge can be too early: a broker may hear of the changed settings after it has taken the nudge.
-_SECOND_NUDGE_AFTER_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,7 +220,16 @@ class _Job:
             self.at_step("alter")
             if entry.changes:
                 alter_topic_settings(self.admin, self.topic, {name: c.during for name, c in entry.changes.items()})
-            return self._clean(signs, before)
+            cleaning = Cleaning(
+                connection=self.connection,
+                admin=self.admin,
+                topic=self.topic,
+                rule=roll_rule(self.settings, segment_ms=_SEGMENT_MS),
+                delete_retention_ms=self._number("delete.retention.ms"),
+                min_lag_ms=self._number("min.compaction.lag.ms"),
+                at_step=self.at_step,
+            )
+            return cleaning.run(signs, before, timeout_s=self.timeout_s)
         finally:
             self._restore(claim, entry, notes)
 
@@ -239,58 +246,3 @@ class _Job:
             ) from None
         self.at_step("forget")
         claim.forget()
-
-    def _clean(self, signs: Mapping[int, int | None], before: Mapping[int, Census]) -> set[int]:
-        """The partitions that the cleaner has been through, with their tombstones gone if that fits into the time."""
-        began = time.monotonic()
-        give_up_at = began + self.timeout_s
-        self.at_step("nudge")
-        with nudger(self.connection, self.topic) as producer, peeker(self.connection) as consumer:
-            cleaned = self._one_cleaning(producer, consumer, signs, give_up_at)
-            met_at = time.monotonic()
-            tombstones = {p: at for p in cleaned if (at := before[p].last_tombstone_offset) is not None}
-            staying = set(tombstones) - (gone(consumer, self.topic, tombstones) if tombstones else set())
-            retention_s = self._number("delete.retention.ms") / 1000
-            # As long again as the first cleaning took is what a second one can be expected to take.
-            if staying and met_at + retention_s + (met_at - began) < give_up_at:
-                time.sleep(retention_s)
-                self.at_step("nudge")
-                self._one_cleaning(producer, consumer, dict.fromkeys(staying), give_up_at)
-        return cleaned
-
-    def _one_cleaning(
-        self, producer: Producer, consumer: Consumer, signs: Mapping[int, int | None], give_up_at: float
-    ) -> set[int]:
-        """Nudges until the cleaner has been through; the sign is an obsolete record that goes, or else the witness."""
-        witnesses = self._nudge(producer, list(signs))
-        waiting = {p: witnesses[p] if sign is None else sign for p, sign in signs.items()}
-        self.at_step("wait")
-        pause_s, patience_s = 0.05, _SECOND_NUDGE_AFTER_S
-        nudge_again_at = time.monotonic() + patience_s
-        while waiting and time.monotonic() < give_up_at:
-            time.sleep(pause_s)
-            pause_s = min(pause_s * 1.5, 1.0)
-            for partition in gone(consumer, self.topic, waiting):
-                del waiting[partition]
-            if waiting and time.monotonic() > nudge_again_at:
-                self.at_step("nudge")
-                self._nudge(producer, list(waiting))
-                patience_s *= 2
-                nudge_again_at = time.monotonic() + patience_s
-        return set(signs) - set(waiting)
-
-    def _nudge(self, producer: Producer, partitions: list[int]) -> dict[int, int]:
-        rule = RollRule(
-            segment_ms=min(self._number("segment.ms"), _SEGMENT_MS),
-            broker_stamps=self.settings["message.timestamp.type"].value == "LogAppendTime",
-            stamps_after_max_ms=self._number("message.timestamp.after.max.ms"),
-            stamps_before_max_ms=self._number("message.timestamp.before.max.ms"),
-        )
-        return nudge(
-            producer,
-            self.admin,
-            self.topic,
-            partitions=partitions,
-            rule=rule,
-            before_abort=lambda: self.at_step("abort"),
-        )

@@ -83,8 +83,10 @@ def _open_transactions(connection: Connection, topic: str) -> dict[int, int]:
     """The offset at which an open transaction begins, for each partition that has one."""
     stable = log_bounds(connection, topic)[1]
     asked = {TopicPartition(topic, p): _LATEST for p in stable}
+    # Named, because an admin client that nobody holds is closed before it has answered.
+    admin = connection.admin()
     try:
-        answers = connection.admin().list_offsets(asked, request_timeout=connection.patience_s)
+        answers = admin.list_offsets(asked, request_timeout=connection.patience_s)
         high_watermarks = {tp.partition: answer.result().offset for tp, answer in answers.items()}
     except KafkaException as failure:
         raise translated(failure, topic) from None

@@ -25,6 +25,7 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from lastword.core.errors import ClusterUnreachable, LastwordError
 from lastword.kafka.connection import Connection, translated
+from lastword.kafka.topic_settings import TopicSetting
 
 NUDGE_KEY = b"__lastword_nudge"
 
@@ -53,6 +54,21 @@ class RollRule:
         # Never 0: librdkafka reads it as "now".
         witness = max(newest_ms, oldest_taken, 1)
         return witness, max(now_ms, min(newest_ms + self.segment_ms + 1, latest_taken))
+
+
+def roll_rule(settings: Mapping[str, TopicSetting], *, segment_ms: int) -> RollRule:
+    """The rule for a topic whose segment.ms is, or is about to be, at most `segment_ms`."""
+
+    def bound(name: str) -> int:
+        # Brokers before 3.6 know neither bound.
+        return int(settings[name].value) if name in settings else 2**63 - 1
+
+    return RollRule(
+        segment_ms=min(int(settings["segment.ms"].value), segment_ms),
+        broker_stamps=settings["message.timestamp.type"].value == "LogAppendTime",
+        stamps_after_max_ms=bound("message.timestamp.after.max.ms"),
+        stamps_before_max_ms=bound("message.timestamp.before.max.ms"),
+    )
 
 
 def transactional_id(topic: str) -> str:
@@ -102,6 +118,8 @@ def nudge(
 
 def gone(consumer: Consumer, topic: str, offsets: Mapping[int, int]) -> set[int]:
     """The partitions whose record at the given offset is no longer there: one small fetch for each."""
+    if not offsets:
+        return set()
     consumer.assign([TopicPartition(topic, partition, offset) for partition, offset in offsets.items()])
     pending, found = set(offsets), set()
     give_up_at = time.monotonic() + _PATIENCE_S
