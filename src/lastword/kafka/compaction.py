@@ -1,0 +1,248 @@
+"""Compaction on demand: make the broker's cleaner compact a topic now, wait for it, and say what it did.
+
+A record is obsolete if a later one has its key. Kafka's cleaner removes such records in its own time, and from an
+idle topic it never removes the newest ones: a segment must be rolled before it is cleaned, only an append rolls it,
+and a cleaning starts only when enough of the log is dirty. So for a while two settings of the topic are changed
+(see `journal`), the partitions with something to remove are nudged until they are clean (see `nudge`, `cleaning`),
+and the settings are put back. The cleaner keeps to Kafka's own rules: it leaves alone what is younger than
+min.compaction.lag.ms and what lies after the start of an open transaction, and it removes a tombstone only in a
+cleaning that begins delete.retention.ms or more after the one that first met it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient
+
+from lastword.core.errors import BadInput, LastwordError, NotFound
+from lastword.core.position import Position
+from lastword.kafka.census import Census, take_census
+from lastword.kafka.cleaning import Cleaning
+from lastword.kafka.connection import Connection
+from lastword.kafka.holdups import why_not_smaller
+from lastword.kafka.journal import Change, Claim, Entry, claimed, put_back, undo
+from lastword.kafka.log_dirs import sizes_on_disk
+from lastword.kafka.nudge import roll_rule
+from lastword.kafka.reading import log_bounds, read_log
+from lastword.kafka.live_settings import TopicSetting, alter_topic_settings, topic_identity, topic_settings
+
+# In the order in which they begin. Nudge, abort and wait come again when the cleaner needs another nudge; a topic
+# with nothing to remove goes from `count` to its end.
+STEPS = ("look", "count", "journal", "alter", "nudge", "abort", "wait", "restore", "forget", "recount")
+
+RIGHTS = """\
+on the topic: Read, Write, Describe, DescribeConfigs, AlterConfigs
+on the transactional id lastword-compact-TOPIC: Write, Describe
+on the cluster: Describe, only for the sizes on disk"""
+
+# Short enough to roll at once, long enough that a busy topic makes no storm of segments: one a second at most.
+# Together with the ratio it is the same for every caller: of two at once, on two machines, the later one finds the
+# topic ready, changes nothing and so has nothing to put back wrongly.
+_SEGMENT_MS = 1_000
+# Spelled as the broker shows it, or it would look like another value.
+_DIRTY_RATIO = "0.0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionCompaction:
+    """One partition, before and after, up to the position at which the compaction began."""
+
+    partition: int
+    before: Census
+    after: Census
+    # On the leader's disk; None without the right to see it.
+    bytes_before: int | None
+    bytes_after: int | None
+    # Why it did not get smaller, in words; None when all that was obsolete has gone.
+    why: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compaction:
+    """What a compaction on demand did."""
+
+    topic: str
+    partitions: tuple[PartitionCompaction, ...]
+    # Settings that someone else changed meanwhile, and what an interrupted compaction had left behind.
+    notes: tuple[str, ...]
+    took_s: float
+
+
+def compact_topic(
+    connection: Connection,
+    topic: str,
+    *,
+    home: Path,
+    timeout_s: float = 60,
+    at_step: Callable[[str], None] = lambda _: None,
+) -> Compaction:
+    """Compacts the topic as far as Kafka's rules allow within `timeout_s`, and says for each partition what came of it.
+
+    The topic's settings are afterwards as before. A cleaner that does not come in time is not an error: the result
+    says so. `at_step` hears the name of each step of STEPS as it begins.
+    """
+    began = time.monotonic()
+    at_step("look")
+    admin = connection.admin()
+    connection.topic(topic, admin)
+    with claimed(home, str(connection.reach(admin).cluster_id), topic) as claim:
+        notes = _undo_left_behind(connection, admin, claim)
+        settings = topic_settings(admin, topic)
+        _refuse_other_policies(topic, settings)
+        job = _Job(
+            connection=connection, admin=admin, topic=topic, settings=settings, timeout_s=timeout_s, at_step=at_step
+        )
+        partitions = job.run(claim, notes)
+    return Compaction(topic=topic, partitions=partitions, notes=tuple(notes), took_s=time.monotonic() - began)
+
+
+def _undo_left_behind(connection: Connection, admin: AdminClient, claim: Claim) -> list[str]:
+    entry = claim.entry()
+    if entry is None:
+        return []
+    outcome = undo(connection, admin, entry)
+    claim.forget()
+    return [*outcome.restored, *outcome.left_alone]
+
+
+def _refuse_other_policies(topic: str, settings: Mapping[str, TopicSetting]) -> None:
+    policy = settings["cleanup.policy"].value
+    if "compact" not in policy.split(","):
+        raise BadInput(
+            f"{topic} has cleanup.policy={policy or 'none'}, so nothing in it is ever compacted: if each key's newest "
+            f"record is all you need, change it with  lastword topic alter {topic} --set cleanup.policy=compact"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    connection: Connection
+    admin: AdminClient
+    topic: str
+    settings: Mapping[str, TopicSetting]
+    timeout_s: float
+    at_step: Callable[[str], None]
+
+    def run(self, claim: Claim, notes: list[str]) -> tuple[PartitionCompaction, ...]:
+        self.at_step("count")
+        end = log_bounds(self.connection, self.topic)[1]
+        now_ms = time.time() * 1000
+        ripe_until_ms = self._ripe_until_ms(now_ms)
+        before = self._census(end, end, ripe_until_ms)
+        bytes_before = self._bytes()
+        signs = {p: census.last_removable_offset for p, census in before.items() if self._has_work(census, now_ms)}
+        cleaned = self._with_altered_settings(claim, notes, signs, before) if signs else set()
+        self.at_step("recount")
+        after = before | (self._census(end, signs, ripe_until_ms) if signs else {})
+        bytes_after = self._bytes() if signs else bytes_before
+        whys = why_not_smaller(
+            self.connection,
+            self.topic,
+            before,
+            after,
+            uncleaned=set(signs) - cleaned,
+            settings=self.settings,
+            timeout_s=self.timeout_s,
+        )
+        return tuple(
+            PartitionCompaction(
+                partition=p,
+                before=before[p],
+                after=after[p],
+                bytes_before=bytes_before.get(p),
+                bytes_after=bytes_after.get(p),
+                why=whys.get(p),
+            )
+            for p in before
+        )
+
+    def _census(self, end: Position, partitions: Iterable[int], ripe_until_ms: float) -> dict[int, Census]:
+        """Counted up to `end` both times: what others write meanwhile is not ours to count."""
+        chosen = sorted(partitions)
+        batches = read_log(self.connection, self.topic, partitions=chosen, stop=end)
+        return {p: Census() for p in chosen} | take_census(batches, ripe_until_ms=ripe_until_ms)
+
+    def _bytes(self) -> dict[int, int]:
+        leaders = {
+            p: metadata.leader for p, metadata in self.connection.topic(self.topic, self.admin).partitions.items()
+        }
+        try:
+            sizes = sizes_on_disk(self.connection, self.topic)
+        except LastwordError:
+            # A right of the cluster, and the compaction itself needs no such right.
+            return {}
+        return {p: on[leaders[p]] for p, on in sizes.items() if leaders.get(p) in on}
+
+    def _number(self, name: str) -> int:
+        return int(self.settings[name].value)
+
+    def _ripe_until_ms(self, now_ms: float) -> float:
+        """The timestamp up to which records may be cleaned before the time is up."""
+        lag_ms = self._number("min.compaction.lag.ms")
+        return now_ms + self.timeout_s * 1000 - lag_ms if lag_ms else float("inf")
+
+    def _has_work(self, census: Census, now_ms: float) -> bool:
+        """Whether a cleaning now can remove something: obsolete records, or tombstones past their retention."""
+        if census.last_removable_offset is not None:
+            return True
+        if census.oldest_tombstone_ms is None or census.newest_timestamp_ms > self._ripe_until_ms(now_ms):
+            return False
+        retention_ms = self._number("delete.retention.ms")
+        # A cleaning can't have met the tombstone before it was written, so its timestamp bounds what to expect.
+        return retention_ms < self.timeout_s * 1000 or census.oldest_tombstone_ms + retention_ms <= now_ms
+
+    def _changes(self) -> dict[str, Change]:
+        """The settings that must be other than they are, and no more."""
+        changes = {}
+        if self._number("segment.ms") > _SEGMENT_MS:
+            changes["segment.ms"] = str(_SEGMENT_MS)
+        if float(self.settings["min.cleanable.dirty.ratio"].value) > 0:
+            changes["min.cleanable.dirty.ratio"] = _DIRTY_RATIO
+        return {name: Change(before=self.settings[name].on_topic, during=value) for name, value in changes.items()}
+
+    def _with_altered_settings(
+        self, claim: Claim, notes: list[str], signs: Mapping[int, int | None], before: Mapping[int, Census]
+    ) -> set[int]:
+        entry = Entry(
+            cluster_id=str(self.connection.reach(self.admin).cluster_id),
+            topic=self.topic,
+            topic_id=topic_identity(self.admin, self.topic),
+            changes=self._changes(),
+        )
+        self.at_step("journal")
+        # Also when no setting changes: whoever finds the entry ends the transaction that we may leave open.
+        claim.write(entry)
+        try:
+            self.at_step("alter")
+            if entry.changes:
+                alter_topic_settings(self.admin, self.topic, {name: c.during for name, c in entry.changes.items()})
+            cleaning = Cleaning(
+                connection=self.connection,
+                admin=self.admin,
+                topic=self.topic,
+                rule=roll_rule(self.settings, segment_ms=_SEGMENT_MS),
+                delete_retention_ms=self._number("delete.retention.ms"),
+                min_lag_ms=self._number("min.compaction.lag.ms"),
+                at_step=self.at_step,
+            )
+            return cleaning.run(signs, before, timeout_s=self.timeout_s)
+        finally:
+            self._restore(claim, entry, notes)
+
+    def _restore(self, claim: Claim, entry: Entry, notes: list[str]) -> None:
+        self.at_step("restore")
+        try:
+            notes.extend(put_back(self.admin, entry).left_alone)
+        except NotFound:
+            notes.append(f"{self.topic} was deleted meanwhile")
+        except LastwordError as failure:
+            raise type(failure)(
+                f"{failure}; until the next lastword command that reaches the cluster, {self.topic} keeps "
+                + ", ".join(f"{name}={change.during}" for name, change in entry.changes.items())
+            ) from None
+        self.at_step("forget")
+        claim.forget()
