@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -12,9 +13,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from lastword.core.errors import BrokerFailed
 from lastword.kafka import warden
+from lastword.kafka.broker_log import refused_setting, without_frames
 from lastword.kafka.cluster_files import ClusterSpec, NodeFiles
 from lastword.kafka.java import Java
 
@@ -31,7 +34,7 @@ class Jvm:
         return [str(self.java.executable), *options, "-cp", classpath, main_class, *arguments]
 
 
-def format_data(jvm: Jvm, files: NodeFiles, spec: ClusterSpec) -> None:
+def format_data(jvm: Jvm, files: NodeFiles, spec: ClusterSpec, turn: IO[str]) -> None:
     """Makes the data folder a broker of this cluster, with Kafka's own tool."""
     quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dlog4j2.level=ERROR"]
     command = jvm.command(
@@ -39,19 +42,28 @@ def format_data(jvm: Jvm, files: NodeFiles, spec: ClusterSpec) -> None:
         *("format", "--cluster-id", spec.cluster_id, "--config", str(files.properties)),
         options=quick,
     )
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
+        # It holds our turn too: were we killed, the next command must wait until it has ended.
+        pass_fds=[turn.fileno()],
+    )
     if done.returncode != 0:
-        raise BrokerFailed(
-            f"formatting {files.data} failed: see the lines below", log_tail=(done.stdout + done.stderr).splitlines()
-        )
+        said = without_frames((done.stdout + done.stderr).splitlines())
+        reason = refused_setting(said) or "see the lines below"
+        raise BrokerFailed(f"formatting {files.data} failed: {reason}", log_tail=said)
 
 
-def broker_command(jvm: Jvm, files: NodeFiles, logging: Path, archive: Path) -> list[str]:
+def broker_command(jvm: Jvm, files: NodeFiles, archive: Path) -> list[str]:
     options = [
         "-Xms128m",
         "-Xmx1g",
         "-XX:+UseSerialGC",
-        f"-Dlog4j2.configurationFile={logging}",
+        f"-Dlog4j2.configurationFile={files.logging.name}",  # in the broker's folder, where it runs
         "-Djava.awt.headless=true",
     ]
     if jvm.java.version >= 19:
@@ -62,36 +74,51 @@ def broker_command(jvm: Jvm, files: NodeFiles, logging: Path, archive: Path) -> 
     return jvm.command("kafka.Kafka", str(files.properties), options=options)
 
 
-def start_detached(command: list[str], files: NodeFiles) -> None:
-    """Starts a broker that outlives this process."""
-    warden.spawn(command, **_places(files))
+def start_detached(commands: list[tuple[list[str], NodeFiles]]) -> None:
+    """Starts brokers that outlive this process."""
+    for command, files in commands:
+        warden.spawn(command, detached=True, preexec=None, **_places(files)).wait()
 
 
-def start_owned(commands: list[tuple[list[str], NodeFiles]], remove: Path | None) -> subprocess.Popen[str]:
-    """Starts brokers that end with this process, however it ends; returns their warden."""
-    told = {
-        "brokers": [{"command": command, **_places(files)} for command, files in commands],
-        "remove": str(remove) if remove else None,
-    }
-    keeper = subprocess.Popen(
-        [sys.executable, "-I", "-S", warden.__file__, json.dumps(told)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    heard = keeper.stdout.readline() if keeper.stdout else ""
-    if heard.strip() != "started":
-        complaint = heard + keeper.communicate()[0]
-        raise BrokerFailed("the brokers could not be started: see the lines below", log_tail=complaint.splitlines())
-    return keeper
+class Warden:
+    """The process that ends our brokers when we end, however that happens; `remove` is a folder that goes with them."""
+
+    def __init__(self, remove: Path | None) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", warden.__file__, str(os.getpid()), str(remove or "")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        asking, hearing = self._process.stdin, self._process.stdout
+        assert asking is not None and hearing is not None  # noqa: S101, PT018 - Popen's types don't know our pipes
+        self._asking, self._hearing = asking, hearing
+
+    def start(self, commands: list[tuple[list[str], NodeFiles]]) -> None:
+        """Starts brokers that end with this process."""
+        asked = json.dumps([{"command": command, **_places(files)} for command, files in commands])
+        try:
+            self._asking.write(asked.encode() + b"\n")
+            self._asking.flush()
+            heard = self._hearing.readline().decode().strip()
+        except BrokenPipeError:
+            heard = ""
+        if heard != "started":
+            raise BrokerFailed(f"the brokers could not be started: {heard or 'their warden is gone'}: try again")
+
+    def dismiss(self) -> None:
+        """Lets it go, and with it whatever brokers still run."""
+        for stream in (self._asking, self._hearing):
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+        self._process.wait()
 
 
 def is_running(files: NodeFiles) -> bool:
     """Whether a live process holds this broker's folder."""
     try:
-        with files.running.open("a") as lock:
+        with files.running.open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False
@@ -111,10 +138,8 @@ def running_pid(files: NodeFiles) -> int | None:
 def signal_broker(files: NodeFiles, number: signal.Signals) -> None:
     pid = running_pid(files)
     if pid is not None:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
-        except ProcessLookupError:
-            return
 
 
 def wait_until_ended(files: NodeFiles, timeout_s: float) -> bool:

@@ -48,10 +48,12 @@ class Cluster:
         return self.table(topic, key=key, value=value)
 
     def close(self) -> None:
-        for table in self._tables:
-            table.close()
-        if self._local is not None:
-            self._local.stop()
+        try:
+            for table in self._tables:
+                table.close()
+        finally:
+            if self._local is not None:
+                self._local.close()
 
     def __enter__(self) -> Cluster:
         return self
@@ -78,7 +80,8 @@ def local(
 ) -> Cluster:
     """A local cluster that ends with this process, however it ends.
 
-    Without a name it is a fresh one that leaves nothing behind; with a name its topics are kept under the home.
+    Without a name it is a fresh one that leaves nothing behind; with a name its topics are kept under the home. One
+    that runs already, because someone else started it, is used and goes on running.
     """
     base = home or default_home()
     if name is None:
@@ -89,6 +92,6 @@ def local(
     try:
         started = cluster.start(brokers=brokers, port=port, settings=settings)
     except BaseException:
-        cluster.stop()
+        cluster.close()
         raise
     return Cluster(Connection(bootstrap_servers=started.bootstrap_servers), cluster)

@@ -2,7 +2,7 @@
 
 clusters/NAME/cluster.json          name, cluster id, brokers with their ports, extra broker settings
 clusters/NAME/cluster.lock          held while a command starts or stops the cluster
-clusters/NAME/node-1/server.properties
+clusters/NAME/node-1/server.properties, broker-logging.properties
 clusters/NAME/node-1/broker.log     what the broker says (rolled at 20 MB)
 clusters/NAME/node-1/broker.out     what its JVM says
 clusters/NAME/node-1/running.lock   held by the broker's process as long as it lives
@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from lastword.core.errors import BadInput, BrokerFailed
+from lastword.kafka.broker_log import last_lines
 
 # Settings that tie the parts of a local cluster together; changing one by hand would only break it.
 _OURS = ("process.roles", "node.id", "listeners", "advertised.listeners", "log.dirs", "metadata.log.dir")
@@ -66,6 +67,10 @@ class NodeFiles:
         return self.folder / "broker.out"
 
     @property
+    def logging(self) -> Path:
+        return self.folder / "broker-logging.properties"
+
+    @property
     def running(self) -> Path:
         return self.folder / "running.lock"
 
@@ -84,10 +89,18 @@ class NodeFiles:
         """Kafka leaves a marker when it closes its logs in order, and removes it when it opens them."""
         return (self.data / ".kafka_cleanshutdown").exists()
 
-    def log_tail(self, lines: int = 12) -> tuple[str, ...]:
-        """The last lines of what the broker and its JVM said."""
-        said = [line for path in (self.log, self.output) if path.exists() for line in _last_lines(path, lines)]
-        return tuple(said[-lines:])
+    def log_size(self) -> int:
+        return self.log.stat().st_size if self.log.exists() else 0
+
+    def log_tail(self, lines: int = 12, *, since: int = 0) -> tuple[str, ...]:
+        """The last lines of what the broker and its JVM said; `since` leaves out what the log held at that size."""
+        said = [
+            line
+            for path, start in ((self.log, since), (self.output, 0))
+            if path.exists()
+            for line in last_lines(path, lines, start)
+        ]
+        return tuple(said[max(0, len(said) - lines) :])
 
 
 def new_cluster_id() -> str:
@@ -101,6 +114,8 @@ def check_cluster_name(name: str) -> None:
 
 def check_settings(settings: Mapping[str, str]) -> None:
     for name in settings:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            raise BadInput(f"--set {name}: not the name of a setting: write it like log.cleaner.threads=2")
         if name in _OURS or name.startswith(_OURS_PREFIXES):
             raise BadInput(f"--set {name}: lastword sets this one itself; ports are chosen with --port")
 
@@ -111,13 +126,16 @@ def load_spec(folder: Path) -> ClusterSpec | None:
     try:
         told = json.loads(path.read_text())
         brokers = tuple(BrokerSpec(**broker) for broker in told["brokers"])
+        numbers = [number for broker in brokers for number in asdict(broker).values()]
+        if not numbers or not all(isinstance(number, int) for number in numbers):
+            raise ValueError("its brokers have no ports")
         return ClusterSpec(**{**told, "brokers": brokers})
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError, KeyError) as damage:
+    except (OSError, ValueError, TypeError, KeyError) as damage:
         raise BrokerFailed(
-            f"{path} can't be read ({damage}): restore it, or remove the folder {folder} to start afresh "
-            "(its topics go with it)"
+            f"{path} can't be read ({damage}): restore it, or stop the cluster and remove the folder {folder} "
+            "to start afresh (its topics go with it)"
         ) from None
 
 
@@ -132,8 +150,18 @@ def save_spec(folder: Path, spec: ClusterSpec) -> None:
     written.replace(folder / "cluster.json")
 
 
+def remove_spec(folder: Path) -> None:
+    (folder / "cluster.json").unlink(missing_ok=True)
+
+
 def node_files(folder: Path, broker: BrokerSpec) -> NodeFiles:
     return NodeFiles(folder=folder / f"node-{broker.node_id}")
+
+
+def nodes_on_disk(folder: Path) -> dict[int, NodeFiles]:
+    """Every broker that has a folder here, whatever cluster.json says or fails to say."""
+    nodes = (path for path in folder.glob("node-*") if path.name[5:].isdecimal())
+    return dict(sorted((int(path.name[5:]), NodeFiles(folder=path)) for path in nodes))
 
 
 def check_data_belongs(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec) -> bool:
@@ -152,14 +180,21 @@ def check_data_belongs(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec) 
     return True
 
 
-def write_settings(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec) -> Path:
-    """server.properties and the logging settings; returns the latter's path."""
+def write_settings(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec) -> None:
+    """The broker's server.properties and its logging settings."""
+    if "," in str(files.data):
+        raise BadInput(f"{files.data} has a comma, where Kafka sees two folders: set LASTWORD_HOME to another one")
     files.folder.mkdir(parents=True, exist_ok=True)
     lines = {**_server_properties(files, spec, broker), **spec.settings}
-    files.properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
-    logging = files.folder / "log4j2.properties"
-    logging.write_text(_LOGGING.format(log=files.log))
-    return logging
+    files.properties.write_text("".join(f"{name}={_escaped(value)}\n" for name, value in lines.items()))
+    files.logging.write_text(_LOGGING.format(log=files.log.name))
+
+
+def _escaped(value: str) -> str:
+    """The value as Java's properties files have it: they are Latin-1, and a backslash is not itself."""
+    units = value.encode("utf-16-be")
+    codes = [int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2)]
+    return "".join(chr(code) if 32 < code < 127 and code != ord("\\") else f"\\u{code:04x}" for code in codes)
 
 
 def _server_properties(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec) -> dict[str, str]:
@@ -192,6 +227,7 @@ def _server_properties(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec) 
     }
 
 
+# Its paths are relative to the broker's folder, where it runs: no letter of the home's name can then mean anything.
 _LOGGING = """\
 rootLogger.level=INFO
 rootLogger.appenderRef.file.ref=file
@@ -207,9 +243,3 @@ appender.file.policies.size.size=20MB
 appender.file.strategy.type=DefaultRolloverStrategy
 appender.file.strategy.max=2
 """
-
-
-def _last_lines(path: Path, count: int) -> list[str]:
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - 16_384))
-        return file.read().decode(errors="replace").splitlines()[-count:]

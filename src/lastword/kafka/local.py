@@ -10,23 +10,23 @@ from __future__ import annotations
 import fcntl
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import IO
 
 from lastword.core.errors import BadInput, BrokerFailed
 from lastword.kafka.broker_process import (
     Jvm,
+    Warden,
     broker_command,
     format_data,
     is_running,
     running_pid,
     signal_broker,
     start_detached,
-    start_owned,
     wait_until_ended,
 )
 from lastword.kafka.cluster_files import (
@@ -39,13 +39,15 @@ from lastword.kafka.cluster_files import (
     load_spec,
     new_cluster_id,
     node_files,
+    nodes_on_disk,
+    remove_spec,
     save_spec,
     write_settings,
 )
-from lastword.kafka.connection import Connection
 from lastword.kafka.jars import broker_lock, ensure_jars
 from lastword.kafka.java import find_java
 from lastword.kafka.ports import PortPicker, check_port, is_free
+from lastword.kafka.readiness import await_ready
 
 DEFAULT_PORT = 9092
 Tell = Callable[[str], None]
@@ -61,6 +63,8 @@ class BrokerStatus:
     port: int
     pid: int | None
     log: Path
+    # Of one that does not run: whether it closed its logs in order, so that its next start has nothing to recover.
+    stopped_cleanly: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +90,7 @@ class LocalCluster:
     min_free_bytes: int = 512 * 1024 * 1024
     ready_timeout_s: float = 60.0
     tell: Tell = _say_nothing
-    _wardens: list[subprocess.Popen[str]] = field(default_factory=list, repr=False)
+    _warden: Warden | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_cluster_name(self.name)
@@ -104,10 +108,15 @@ class LocalCluster:
     def start(
         self, *, brokers: int | None = None, port: int | None = None, settings: Mapping[str, str] | None = None
     ) -> Started:
-        """Starts what is not running and returns when all is ready; port 0 takes free ones."""
+        """Starts what is not running and returns when all is ready; port 0 takes free ones.
+
+        A start that fails leaves nothing running that did not run before, and the cluster described as it was.
+        """
         began = time.monotonic()
         check_settings(settings or {})
-        with self._lock():
+        with self._turn() as turn:
+            if self.temporary and self._warden is None:
+                self._warden = Warden(self.folder)
             self._check_disk()
             known = self.spec
             spec = self._described(known, brokers, port, settings)
@@ -117,8 +126,22 @@ class LocalCluster:
                     f"cluster {self.name} is running with other settings: stop it first with  "
                     f"lastword broker stop{self._cluster_option()}"
                 )
-            recovered = self._launch(spec, stopped) if stopped else ()
-            self._await_ready(spec)
+            log_sizes = {broker.node_id: node_files(self.folder, broker).log_size() for broker in stopped}
+            formatted: list[NodeFiles] = []
+            try:
+                recovered = self._launch(spec, stopped, formatted, turn) if stopped else ()
+                ready = await_ready(spec, self.folder, log_sizes, self.ready_timeout_s)
+            except BaseException:
+                self._take_back(known, stopped, formatted)
+                raise
+        if not ready:
+            # Left alone: a broker with much to recover may need longer, and killed it would begin anew.
+            files = node_files(self.folder, spec.brokers[0])
+            raise BrokerFailed(
+                f"cluster {self.name} is not ready after {self.ready_timeout_s:.0f} s and goes on starting: wait for "
+                f"it with  lastword broker start{self._cluster_option()}  and see {files.log}",
+                log_tail=files.log_tail(),
+            )
         return Started(
             bootstrap_servers=spec.bootstrap_servers,
             started=tuple(broker.node_id for broker in stopped),
@@ -128,43 +151,46 @@ class LocalCluster:
 
     def stop(self, timeout_s: float = 30.0) -> tuple[int, ...]:
         """Stops every broker, in order first and by force after `timeout_s`; returns those that ran."""
-        with self._lock():
-            spec = self.spec
-            nodes = {b.node_id: node_files(self.folder, b) for b in spec.brokers} if spec else {}
-            running = [node_id for node_id, files in nodes.items() if is_running(files)]
-            for node_id in running:
-                signal_broker(nodes[node_id], signal.SIGTERM)
-            give_up_at = time.monotonic() + timeout_s
-            for node_id in running:
-                if not wait_until_ended(nodes[node_id], max(0.0, give_up_at - time.monotonic())):
-                    self.tell(
-                        f"broker {node_id} did not stop in {timeout_s:.0f} s and was killed; its next start recovers"
-                    )
-                    signal_broker(nodes[node_id], signal.SIGKILL)
-                    wait_until_ended(nodes[node_id], 10)
-            self._dismiss_wardens()
+        running: list[int] = []
+        if self.folder.is_dir():
+            try:
+                with self._turn():
+                    nodes = nodes_on_disk(self.folder)
+                    running += [node_id for node_id, files in nodes.items() if is_running(files)]
+                    self._end({node_id: nodes[node_id] for node_id in running}, timeout_s)
+            finally:
+                if self._warden is not None:
+                    self._warden.dismiss()
+                    self._warden = None
         if self.temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
         return tuple(running)
 
+    def close(self) -> None:
+        """Stops the cluster if its brokers are ours; one that ran already, or is detached, goes on running."""
+        if self._warden is not None or self.temporary:
+            self.stop()
+
     def status(self) -> tuple[BrokerStatus, ...]:
         """Each broker with its process id, or None for one that does not run; empty when there is no such cluster."""
         spec = self.spec
+        nodes = [(broker, node_files(self.folder, broker)) for broker in (spec.brokers if spec else ())]
         return tuple(
             BrokerStatus(
                 node_id=broker.node_id,
                 port=broker.port,
-                pid=running_pid(node_files(self.folder, broker)),
-                log=node_files(self.folder, broker).log,
+                pid=running_pid(files),
+                log=files.log,
+                stopped_cleanly=files.was_stopped_cleanly(),
             )
-            for broker in (spec.brokers if spec else ())
+            for broker, files in nodes
         )
 
     def __enter__(self) -> LocalCluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
+        self.close()
 
     def _described(
         self, known: ClusterSpec | None, brokers: int | None, port: int | None, settings: Mapping[str, str] | None
@@ -179,21 +205,24 @@ class LocalCluster:
             )
         if known is None:
             count, first = brokers or 1, DEFAULT_PORT if port is None else port
-            with PortPicker() as ports:
-                specs = _broker_specs(count, first, ports)
             return ClusterSpec(
-                name=self.name, cluster_id=new_cluster_id(), brokers=specs, settings=_merged({}, settings)
+                name=self.name,
+                cluster_id=new_cluster_id(),
+                brokers=_broker_specs(count, first),
+                settings=_merged({}, settings),
             )
         moves = port not in (None, 0, known.brokers[0].port) or (port == 0 and not self._ports_are_ours_or_free(known))
         if port is not None and moves:
-            with PortPicker() as ports:
-                known = replace(known, brokers=_broker_specs(len(known.brokers), port, ports))
+            known = replace(known, brokers=_broker_specs(len(known.brokers), port))
         return replace(known, settings=_merged(known.settings, settings))
 
     def _ports_are_ours_or_free(self, spec: ClusterSpec) -> bool:
         return all(is_running(node_files(self.folder, b)) or is_free(b.port) for b in spec.brokers)
 
-    def _launch(self, spec: ClusterSpec, stopped: list[BrokerSpec]) -> tuple[int, ...]:
+    def _launch(
+        self, spec: ClusterSpec, stopped: list[BrokerSpec], formatted: list[NodeFiles], turn: IO[str]
+    ) -> tuple[int, ...]:
+        """Starts the brokers and returns those that have to recover; `formatted` gets those whose data is new."""
         for broker in stopped:
             check_port(broker.port)
         java = find_java()
@@ -203,20 +232,47 @@ class LocalCluster:
         save_spec(self.folder, spec)
         for broker in stopped:
             files = node_files(self.folder, broker)
-            logging = write_settings(files, spec, broker)
+            write_settings(files, spec, broker)
             if not check_data_belongs(files, spec, broker):
-                format_data(jvm, files, spec)
+                formatted.append(files)
+                format_data(jvm, files, spec, turn)
             elif files.has_run() and not files.was_stopped_cleanly():
                 recovered.append(broker.node_id)
             files.output.unlink(missing_ok=True)
+            # Before the broker takes its lock, so that nobody ever trusts the pid of its predecessor.
+            files.pid.unlink(missing_ok=True)
             archive = self.jars / f"broker-java{java.version}.jsa"
-            commands.append((broker_command(jvm, files, logging, archive), files))
+            commands.append((broker_command(jvm, files, archive), files))
         if self.owned:
-            self._wardens.append(start_owned(commands, self.folder if self.temporary else None))
+            self._warden = self._warden or Warden(None)
+            self._warden.start(commands)
         else:
-            for command, files in commands:
-                start_detached(command, files)
+            start_detached(commands)
         return tuple(recovered)
+
+    def _take_back(self, known: ClusterSpec | None, stopped: list[BrokerSpec], formatted: list[NodeFiles]) -> None:
+        """After a failed start: ends what it started, and describes the cluster as before."""
+        files = {broker.node_id: node_files(self.folder, broker) for broker in stopped}
+        self._end({node_id: each for node_id, each in files.items() if is_running(each)}, timeout_s=5)
+        if known is not None:
+            save_spec(self.folder, known)
+            return
+        # It never was: data that we formatted just now holds nothing. Any other is somebody's.
+        remove_spec(self.folder)
+        for each in formatted:
+            shutil.rmtree(each.data, ignore_errors=True)
+
+    def _end(self, running: Mapping[int, NodeFiles], timeout_s: float) -> None:
+        for files in running.values():
+            signal_broker(files, signal.SIGTERM)
+        give_up_at = time.monotonic() + timeout_s
+        for node_id, files in running.items():
+            if wait_until_ended(files, max(0.0, give_up_at - time.monotonic())):
+                continue
+            self.tell(f"broker {node_id} did not stop in {timeout_s:.0f} s and was killed; its next start recovers")
+            signal_broker(files, signal.SIGKILL)
+            if not wait_until_ended(files, 10):
+                raise BrokerFailed(f"broker {node_id} could not be stopped: end the process that holds {files.running}")
 
     def _with_free_controller_ports(self, spec: ClusterSpec, stopped: list[BrokerSpec]) -> ClusterSpec:
         """Controller ports are nobody's choice: when all brokers are down, ones that were taken meanwhile move."""
@@ -225,31 +281,7 @@ class LocalCluster:
         with PortPicker() as ports:
             return replace(spec, brokers=tuple(replace(b, controller_port=ports.free()) for b in spec.brokers))
 
-    def _await_ready(self, spec: ClusterSpec) -> None:
-        from confluent_kafka import KafkaException
-
-        admin = Connection(bootstrap_servers=spec.bootstrap_servers).admin()
-        give_up_at = time.monotonic() + self.ready_timeout_s
-        while True:
-            for broker in spec.brokers:
-                files = node_files(self.folder, broker)
-                if not is_running(files):
-                    raise _died(broker, files)
-            try:
-                if len(admin.list_topics(timeout=0.25).brokers) == len(spec.brokers):
-                    return
-            except KafkaException:
-                pass
-            if time.monotonic() > give_up_at:
-                files = node_files(self.folder, spec.brokers[0])
-                raise BrokerFailed(
-                    f"cluster {self.name} was not ready after {self.ready_timeout_s:.0f} s: see {files.log}",
-                    log_tail=files.log_tail(),
-                )
-            time.sleep(0.02)
-
     def _check_disk(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(self.folder).free
         if free < self.min_free_bytes:
             raise BrokerFailed(
@@ -258,41 +290,25 @@ class LocalCluster:
             )
 
     @contextmanager
-    def _lock(self) -> Iterator[None]:
+    def _turn(self) -> Iterator[IO[str]]:
         """One command at a time starts or stops this cluster; a second one waits and then finds it done."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / "cluster.lock").open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self.tell(f"another command is starting or stopping cluster {self.name}: waiting for it")
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-
-    def _dismiss_wardens(self) -> None:
-        for warden in self._wardens:
-            for stream in (warden.stdin, warden.stdout):
-                if stream is not None:
-                    stream.close()
-            warden.wait()
-        self._wardens.clear()
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with (self.folder / "cluster.lock").open("a") as turn:
+                try:
+                    fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    self.tell(f"another command is starting or stopping cluster {self.name}: waiting for it")
+                    fcntl.flock(turn, fcntl.LOCK_EX)
+                yield turn
+        except OSError as failure:
+            raise BrokerFailed(
+                f"cluster {self.name} can't be kept at {failure.filename or self.folder}: "
+                f"{failure.strerror or failure}: make room there, or set LASTWORD_HOME to another folder"
+            ) from failure
 
     def _cluster_option(self) -> str:
         return "" if self.name == "default" else f" --cluster {self.name}"
-
-
-def _died(broker: BrokerSpec, files: NodeFiles) -> BrokerFailed:
-    tail = files.log_tail(40)
-    text = "\n".join(tail)
-    if "Address already in use" in text:
-        reason = "a port was taken while it started: start it again, or choose another with --port"
-    elif "Failed to acquire lock on file .lock" in text:
-        reason = f"its data folder {files.data} is in use by another live process: stop that one first"
-    elif "No space left on device" in text:
-        reason = "the disk is full: make room and start it again"
-    else:
-        reason = f"see the lines below, and {files.log}"
-    return BrokerFailed(f"broker {broker.node_id} died while starting: {reason}", log_tail=tail[-12:])
 
 
 def _merged(known: Mapping[str, str], asked: Mapping[str, str] | None) -> dict[str, str]:
@@ -300,8 +316,12 @@ def _merged(known: Mapping[str, str], asked: Mapping[str, str] | None) -> dict[s
     return {name: value for name, value in {**known, **(asked or {})}.items() if value != ""}
 
 
-def _broker_specs(count: int, first_port: int, ports: PortPicker) -> tuple[BrokerSpec, ...]:
-    chosen = [ports.free() if first_port == 0 else first_port + i for i in range(count)]
-    if not all(1 <= port <= 65535 for port in chosen):
+def _broker_specs(count: int, first_port: int) -> tuple[BrokerSpec, ...]:
+    given = range(first_port, first_port + count) if first_port else ()
+    if not all(1 <= port <= 65535 for port in given):
         raise BadInput(f"--port {first_port}: from 1 to {65536 - count}, or 0 for free ones")
-    return tuple(BrokerSpec(node_id=i + 1, port=port, controller_port=ports.free()) for i, port in enumerate(chosen))
+    with PortPicker(but_not=given) as ports:
+        return tuple(
+            BrokerSpec(node_id=i + 1, port=given[i] if given else ports.free(), controller_port=ports.free())
+            for i in range(count)
+        )

@@ -1,0 +1,55 @@
+"""When a started cluster is ready, and what is said of a broker that dies before it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+
+from lastword.core.errors import BrokerFailed
+from lastword.kafka.broker_log import refused_setting, without_frames
+from lastword.kafka.broker_process import is_running
+from lastword.kafka.cluster_files import BrokerSpec, ClusterSpec, NodeFiles, node_files
+from lastword.kafka.connection import Connection
+
+
+def await_ready(spec: ClusterSpec, folder: Path, log_sizes: Mapping[int, int], timeout_s: float) -> bool:
+    """Waits until metadata is answered and every broker registered; False when all live on but are not that far.
+
+    `log_sizes` are those of before the start: what a broker said in an earlier life does not explain this death.
+    """
+    admin = Connection(bootstrap_servers=spec.bootstrap_servers).admin()
+    give_up_at = time.monotonic() + timeout_s
+    while True:
+        for broker in spec.brokers:
+            files = node_files(folder, broker)
+            if not is_running(files):
+                raise _died(broker, files, log_sizes.get(broker.node_id, 0))
+        try:
+            cluster = admin.list_topics(timeout=0.25)
+            # Ours, and not another Kafka that took the port in the meantime.
+            if str(cluster.cluster_id) == spec.cluster_id and len(cluster.brokers) == len(spec.brokers):
+                return True
+        except KafkaException:
+            pass
+        if time.monotonic() > give_up_at:
+            return False
+        time.sleep(0.02)
+
+
+def _died(broker: BrokerSpec, files: NodeFiles, log_size: int) -> BrokerFailed:
+    tail = without_frames(files.log_tail(200, since=log_size))
+    text = "\n".join(tail)
+    if "Address already in use" in text:
+        reason = "a port was taken while it started: start it again, or choose another with --port"
+    elif "Failed to acquire lock on file .lock" in text:
+        reason = f"its data folder {files.data} is in use by another live process: stop that one first"
+    elif "No space left on device" in text:
+        reason = "the disk is full: make room and start it again"
+    elif refusal := refused_setting(tail):
+        reason = refusal
+    else:
+        reason = f"see the lines below, and {files.log}"
+    return BrokerFailed(f"broker {broker.node_id} died while starting: {reason}", log_tail=tail[-12:])
