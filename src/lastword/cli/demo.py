@@ -42,7 +42,7 @@ def play(args: argparse.Namespace) -> int:
         ProfilesDemo(connection=connection, home=default_home(), say=partial(_say, iter(range(1, 100)))).play()
     finally:
         if started is not None:
-            started.stop()
+            started.close()
             print("cluster stopped: nothing is left running")
     return 0
 

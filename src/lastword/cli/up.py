@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import signal
-import threading
+import time
 from typing import TYPE_CHECKING
 
 from lastword.cli import options
 from lastword.cli.output import Progress, print_json, print_table
-from lastword.core.errors import ClusterUnreachable
+from lastword.core.errors import BrokerFailed, ClusterUnreachable
 
 if TYPE_CHECKING:
     from lastword.kafka.local import LocalCluster, Started
@@ -46,24 +46,24 @@ def parser(verb: str) -> argparse.ArgumentParser:
 
 
 def up(args: argparse.Namespace) -> int:
-    progress = Progress()
-    cluster = options.local_cluster("default", progress.line, owned=not args.detach)
-    asked_to_end = threading.Event()
-    if not args.detach:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: asked_to_end.set())
-    began = cluster.start(port=args.port)
-    progress.clear()
-    _tell_start(began)
-    rows = _load_table(began.bootstrap_servers)
-    print(f"ready: table {TABLE} with {rows} rows at {began.bootstrap_servers}\n\n{_NEXT}", flush=True)
+    cluster = options.local_cluster("default", Progress().line, owned=not args.detach)
     if args.detach:
+        _make_ready(cluster, args.port)
         return 0
-    if not began.started:
-        print("\nThe cluster was running already and goes on running; stop it with  lastword down")
+    # Like Ctrl-C, at any moment: the cluster is ours and must be stopped in order.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    with cluster:
+        began = _make_ready(cluster, args.port)
+        if not began.started:
+            print("\nThe cluster was running already and goes on running; stop it with  lastword down")
+            return 0
+        print("\nCtrl-C stops it.", flush=True)
+        try:
+            _attend(cluster)
+        except KeyboardInterrupt:
+            print("stopping", flush=True)
         return 0
-    print("\nCtrl-C stops it.", flush=True)
-    return _attend(cluster, asked_to_end)
 
 
 def down(_args: argparse.Namespace) -> int:
@@ -86,6 +86,15 @@ def status(args: argparse.Namespace) -> int:
     if not any(broker.pid for broker in brokers):
         raise ClusterUnreachable(options.NO_LOCAL_CLUSTER)
     return 0 if all(broker.pid for broker in brokers) else 1
+
+
+def _make_ready(cluster: LocalCluster, port: int | None) -> Started:
+    began = cluster.start(port=port)
+    Progress().clear()
+    _tell_start(began)
+    rows = _load_table(began.bootstrap_servers)
+    print(f"ready: table {TABLE} with {rows} rows at {began.bootstrap_servers}\n\n{_NEXT}", flush=True)
+    return began
 
 
 def _tell_start(began: Started) -> None:
@@ -115,12 +124,13 @@ def _load_table(bootstrap_servers: str) -> int:
         return users.count()
 
 
-def _attend(cluster: LocalCluster, asked_to_end: threading.Event) -> int:
-    while not asked_to_end.wait(1.0):
-        if not all(broker.pid for broker in cluster.status()):
-            print("the broker ended unexpectedly: see  lastword broker logs", flush=True)
-            cluster.stop()
-            return 1
-    print("stopping", flush=True)
-    cluster.stop()
-    return 0
+def _attend(cluster: LocalCluster) -> None:
+    """Returns when another command stopped the cluster; BrokerFailed when a broker ended by itself."""
+    while all(broker.pid for broker in cluster.status()):
+        time.sleep(0.5)
+    for broker in cluster.status():
+        if broker.pid is None and not broker.stopped_cleanly:
+            raise BrokerFailed(
+                f"broker {broker.node_id} ended unexpectedly: run  lastword up  again to recover, and see {broker.log}"
+            )
+    print("stopped by another command", flush=True)
