@@ -1,0 +1,28 @@
+"""What runs on this machine, to prove that nothing was left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; one that ended and waits to be reaped does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
+    return not state.strip().startswith("Z")
+
+
+def running_with(text: str | Path) -> list[str]:
+    """The command lines of the processes, but for this one, that have the text (a home, say) in them."""
+    listed = subprocess.run(["ps", "-axww", "-o", "pid=,stat=,command="], capture_output=True, text=True).stdout
+    lines = [line.split(None, 2) for line in listed.splitlines()]
+    return [
+        f"{line[0]} {line[2][:200]}"
+        for line in lines
+        if len(line) == 3 and str(text) in line[2] and not line[1].startswith("Z") and int(line[0]) != os.getpid()
+    ]
