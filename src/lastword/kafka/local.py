@@ -126,6 +126,9 @@ class LocalCluster:
                     f"cluster {self.name} is running with other settings: stop it first with  "
                     f"lastword broker stop{self._cluster_option()}"
                 )
+            if len(stopped) == len(spec.brokers):
+                spec = _with_free_controller_ports(spec)
+                stopped = list(spec.brokers)
             log_sizes = {broker.node_id: node_files(self.folder, broker).log_size() for broker in stopped}
             formatted: list[NodeFiles] = []
             try:
@@ -157,7 +160,7 @@ class LocalCluster:
                 with self._turn():
                     nodes = nodes_on_disk(self.folder)
                     running += [node_id for node_id, files in nodes.items() if is_running(files)]
-                    self._end({node_id: nodes[node_id] for node_id in running}, timeout_s)
+                    self._end({node_id: nodes[node_id] for node_id in running}, timeout_s, tell=self.tell)
             finally:
                 if self._warden is not None:
                     self._warden.dismiss()
@@ -228,7 +231,6 @@ class LocalCluster:
         java = find_java()
         jvm = Jvm(java=java, jars=ensure_jars(broker_lock(), self.jars, java, self.tell))
         recovered, commands = [], []
-        spec = self._with_free_controller_ports(spec, stopped)
         save_spec(self.folder, spec)
         for broker in stopped:
             files = node_files(self.folder, broker)
@@ -253,7 +255,7 @@ class LocalCluster:
     def _take_back(self, known: ClusterSpec | None, stopped: list[BrokerSpec], formatted: list[NodeFiles]) -> None:
         """After a failed start: ends what it started, and describes the cluster as before."""
         files = {broker.node_id: node_files(self.folder, broker) for broker in stopped}
-        self._end({node_id: each for node_id, each in files.items() if is_running(each)}, timeout_s=5)
+        self._end({node_id: each for node_id, each in files.items() if is_running(each)}, 3, tell=_say_nothing)
         if known is not None:
             save_spec(self.folder, known)
             return
@@ -262,24 +264,18 @@ class LocalCluster:
         for each in formatted:
             shutil.rmtree(each.data, ignore_errors=True)
 
-    def _end(self, running: Mapping[int, NodeFiles], timeout_s: float) -> None:
+    @staticmethod
+    def _end(running: Mapping[int, NodeFiles], timeout_s: float, *, tell: Tell) -> None:
         for files in running.values():
             signal_broker(files, signal.SIGTERM)
         give_up_at = time.monotonic() + timeout_s
         for node_id, files in running.items():
             if wait_until_ended(files, max(0.0, give_up_at - time.monotonic())):
                 continue
-            self.tell(f"broker {node_id} did not stop in {timeout_s:.0f} s and was killed; its next start recovers")
+            tell(f"broker {node_id} did not stop in {timeout_s:.0f} s and was killed; its next start recovers")
             signal_broker(files, signal.SIGKILL)
             if not wait_until_ended(files, 10):
                 raise BrokerFailed(f"broker {node_id} could not be stopped: end the process that holds {files.running}")
-
-    def _with_free_controller_ports(self, spec: ClusterSpec, stopped: list[BrokerSpec]) -> ClusterSpec:
-        """Controller ports are nobody's choice: when all brokers are down, ones that were taken meanwhile move."""
-        if len(stopped) < len(spec.brokers) or all(is_free(b.controller_port) for b in spec.brokers):
-            return spec
-        with PortPicker() as ports:
-            return replace(spec, brokers=tuple(replace(b, controller_port=ports.free()) for b in spec.brokers))
 
     def _check_disk(self) -> None:
         free = shutil.disk_usage(self.folder).free
@@ -309,6 +305,14 @@ class LocalCluster:
 
     def _cluster_option(self) -> str:
         return "" if self.name == "default" else f" --cluster {self.name}"
+
+
+def _with_free_controller_ports(spec: ClusterSpec) -> ClusterSpec:
+    """Controller ports are nobody's choice: while all brokers are down, ones that were taken meanwhile move."""
+    if all(is_free(broker.controller_port) for broker in spec.brokers):
+        return spec
+    with PortPicker(but_not=[broker.port for broker in spec.brokers]) as ports:
+        return replace(spec, brokers=tuple(replace(b, controller_port=ports.free()) for b in spec.brokers))
 
 
 def _merged(known: Mapping[str, str], asked: Mapping[str, str] | None) -> dict[str, str]:
