@@ -47,7 +47,7 @@ from lastword.kafka.cluster_files import (
 from lastword.kafka.jars import broker_lock, ensure_jars
 from lastword.kafka.java import find_java
 from lastword.kafka.ports import PortPicker, check_port, is_free
-from lastword.kafka.readiness import await_ready
+from lastword.kafka.readiness import Readiness, await_ready
 
 DEFAULT_PORT = 9092
 Tell = Callable[[str], None]
@@ -75,6 +75,16 @@ class Started:
     started: tuple[int, ...]
     recovered: tuple[int, ...]
     seconds: float
+
+
+@dataclass(kw_only=True)
+class _Bringing:
+    """How far a start has come."""
+
+    readiness: Readiness = "one ended"
+    bootstrap_servers: str = ""
+    started: set[int] = field(default_factory=set)
+    recovered: set[int] = field(default_factory=set)
 
 
 @dataclass(kw_only=True)
@@ -118,37 +128,22 @@ class LocalCluster:
             if self.temporary and self._warden is None:
                 self._warden = Warden(self.folder)
             self._check_disk()
-            known = self.spec
-            spec = self._described(known, brokers, port, settings)
-            stopped = [broker for broker in spec.brokers if not is_running(node_files(self.folder, broker))]
-            if known is not None and spec != known and len(stopped) < len(spec.brokers):
-                raise BadInput(
-                    f"cluster {self.name} is running with other settings: stop it first with  "
-                    f"lastword broker stop{self._cluster_option()}"
-                )
-            if len(stopped) == len(spec.brokers):
-                spec = _with_free_controller_ports(spec)
-                stopped = list(spec.brokers)
-            log_sizes = {broker.node_id: node_files(self.folder, broker).log_size() for broker in stopped}
-            formatted: list[NodeFiles] = []
-            try:
-                recovered = self._launch(spec, stopped, formatted, turn) if stopped else ()
-                ready = await_ready(spec, self.folder, log_sizes, self.ready_timeout_s)
-            except BaseException:
-                self._take_back(known, stopped, formatted)
-                raise
-        if not ready:
+            done = _Bringing()
+            # Once, unless one that ran ends while we wait for the others, as one that was killed a moment ago does.
+            while done.readiness == "one ended":
+                self._bring_up(done, turn, brokers, port, settings)
+        if done.readiness == "not yet":
             # Left alone: a broker with much to recover may need longer, and killed it would begin anew.
-            files = node_files(self.folder, spec.brokers[0])
+            files = nodes_on_disk(self.folder)[1]
             raise BrokerFailed(
                 f"cluster {self.name} is not ready after {self.ready_timeout_s:.0f} s and goes on starting: wait for "
                 f"it with  lastword broker start{self._cluster_option()}  and see {files.log}",
                 log_tail=files.log_tail(),
             )
         return Started(
-            bootstrap_servers=spec.bootstrap_servers,
-            started=tuple(broker.node_id for broker in stopped),
-            recovered=recovered,
+            bootstrap_servers=done.bootstrap_servers,
+            started=tuple(sorted(done.started)),
+            recovered=tuple(sorted(done.recovered)),
             seconds=time.monotonic() - began,
         )
 
@@ -218,6 +213,38 @@ class LocalCluster:
         if port is not None and moves:
             known = replace(known, brokers=_broker_specs(len(known.brokers), port))
         return replace(known, settings=_merged(known.settings, settings))
+
+    def _bring_up(
+        self,
+        done: _Bringing,
+        turn: IO[str],
+        brokers: int | None,
+        port: int | None,
+        settings: Mapping[str, str] | None,
+    ) -> None:
+        """Starts what does not run and waits for all of it; takes everything back when that fails."""
+        known = self.spec
+        spec = self._described(known, brokers, port, settings)
+        stopped = [broker for broker in spec.brokers if not is_running(node_files(self.folder, broker))]
+        if known is not None and spec != known and len(stopped) < len(spec.brokers):
+            raise BadInput(
+                f"cluster {self.name} is running with other settings: stop it first with  "
+                f"lastword broker stop{self._cluster_option()}"
+            )
+        if len(stopped) == len(spec.brokers):
+            spec = _with_free_controller_ports(spec)
+            stopped = list(spec.brokers)
+        log_sizes = {broker.node_id: node_files(self.folder, broker).log_size() for broker in stopped}
+        formatted: list[NodeFiles] = []
+        try:
+            if stopped:
+                done.recovered.update(self._launch(spec, stopped, formatted, turn))
+            done.readiness = await_ready(spec, self.folder, log_sizes, self.ready_timeout_s)
+        except BaseException:
+            self._take_back(known, stopped, formatted)
+            raise
+        done.started.update(log_sizes)
+        done.bootstrap_servers = spec.bootstrap_servers
 
     def _ports_are_ours_or_free(self, spec: ClusterSpec) -> bool:
         return all(is_running(node_files(self.folder, b)) or is_free(b.port) for b in spec.brokers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from confluent_kafka import KafkaException
 
@@ -15,10 +16,14 @@ from lastword.kafka.cluster_files import BrokerSpec, ClusterSpec, NodeFiles, nod
 from lastword.kafka.connection import Connection
 
 
-def await_ready(spec: ClusterSpec, folder: Path, log_sizes: Mapping[int, int], timeout_s: float) -> bool:
-    """Waits until metadata is answered and every broker registered; False when all live on but are not that far.
+Readiness = Literal["ready", "not yet", "one ended"]
 
-    `log_sizes` are those of before the start: what a broker said in an earlier life does not explain this death.
+
+def await_ready(spec: ClusterSpec, folder: Path, log_sizes: Mapping[int, int], timeout_s: float) -> Readiness:
+    """Waits until metadata is answered and every broker registered; BrokerFailed when one that was started dies.
+
+    `log_sizes` has those brokers, each with the size of its log before the start: what a broker said in an earlier life
+    does not explain this death. When one that ran before ends meanwhile, there is nothing to wait for: "one ended".
     """
     admin = Connection(bootstrap_servers=spec.bootstrap_servers).admin()
     give_up_at = time.monotonic() + timeout_s
@@ -26,16 +31,18 @@ def await_ready(spec: ClusterSpec, folder: Path, log_sizes: Mapping[int, int], t
         for broker in spec.brokers:
             files = node_files(folder, broker)
             if not is_running(files):
-                raise _died(broker, files, log_sizes.get(broker.node_id, 0))
+                if broker.node_id not in log_sizes:
+                    return "one ended"
+                raise _died(broker, files, log_sizes[broker.node_id])
         try:
             cluster = admin.list_topics(timeout=0.25)
             # Ours, and not another Kafka that took the port in the meantime.
             if str(cluster.cluster_id) == spec.cluster_id and len(cluster.brokers) == len(spec.brokers):
-                return True
+                return "ready"
         except KafkaException:
             pass
         if time.monotonic() > give_up_at:
-            return False
+            return "not yet"
         time.sleep(0.02)
 
 
