@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kafka_logs import aborted, committed, has_open_transaction, make_topic, set_on_topic, wait_until, write
 from lastword.core.errors import BadInput, LastwordError, NotFound
 from lastword.core.fold import fold
 from lastword.kafka.compaction import Compaction, compact_topic
 from lastword.kafka.connection import Connection
+from lastword.kafka.live_settings import alter_settings
 from lastword.kafka.nudge import NUDGE_KEY
-from lastword.kafka.topic_settings import alter_topic_settings
+from support.compacted_logs import aborted, committed, has_open_transaction, make_topic, set_on_topic, wait_until, write
 
 pytestmark = pytest.mark.kafka
 
@@ -259,7 +259,7 @@ def test_a_setting_that_someone_changes_meanwhile_is_left_to_them_and_noted(
 
     def someone_else(step: str) -> None:
         if step == "restore":
-            alter_topic_settings(connection.admin(), topic_name, {"segment.ms": "77000"})
+            alter_settings(connection.admin(), topic_name, {"segment.ms": "77000"})
 
     compaction = compact_topic(connection, topic_name, home=tmp_path, at_step=someone_else)
 
