@@ -15,8 +15,6 @@ from lastword.kafka.live_settings import alter_settings
 from lastword.kafka.nudge import NUDGE_KEY
 from support.compacted_logs import aborted, committed, has_open_transaction, make_topic, set_on_topic, wait_until, write
 
-pytestmark = pytest.mark.kafka
-
 THIRTEEN_PROFILES = [
     *(("user-1", "v1"), ("user-2", "v1"), ("user-3", "v1"), ("user-4", "v1"), ("user-5", "v1")),
     *(("user-1", "v2"), ("user-2", "v2"), ("user-1", "v3")),
