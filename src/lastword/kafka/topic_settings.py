@@ -48,7 +48,7 @@ def topic_settings(admin: AdminClient, topic: str) -> dict[str, TopicSetting]:
     try:
         entries = admin.describe_configs([resource], request_timeout=_PATIENCE_S)[resource].result()
     except KafkaException as failure:
-        raise translated(failure, f"settings of {topic}") from None
+        raise _explained(failure, f"settings of {topic}", right="DescribeConfigs") from None
     on_topic = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
     return {
         name: TopicSetting(value=entry.value or "", set_on_topic=entry.source == on_topic)
@@ -61,7 +61,7 @@ def topic_identity(admin: AdminClient, topic: str) -> str:
     try:
         found = admin.describe_topics(TopicCollection([topic]), request_timeout=_PATIENCE_S)[topic].result()
     except KafkaException as failure:
-        raise translated(failure, f"topic {topic}") from None
+        raise _explained(failure, f"topic {topic}", right="Describe") from None
     return str(found.topic_id)
 
 
@@ -80,6 +80,15 @@ def alter_topic_settings(admin: AdminClient, topic: str, changes: Mapping[str, s
             raise AlterRefused(f"{topic}: can't set {wanted} ({error.str()}): {_REFUSALS[error.code()]}") from None
         raise translated(failure, f"settings of {topic}") from None
     _await_spread(admin, topic, changes)
+
+
+def _explained(failure: KafkaException, where: str, *, right: str) -> LastwordError:
+    error = failure.args[0]
+    if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        return LastwordError(
+            f"{where}: {error.str()}: it needs the right {right} on the topic, from the cluster's owner"
+        )
+    return translated(failure, where)
 
 
 def _operation(name: str, value: str | None) -> ConfigEntry:
