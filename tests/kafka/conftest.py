@@ -1,27 +1,53 @@
-"""Temporary: a cluster given by LASTWORD_TEST_BOOTSTRAP."""
+"""A real cluster for the tests of this folder: started once, on free ports, gone with the test run."""
 
 from __future__ import annotations
 
-import os
+import uuid
 from collections.abc import Iterator
-from contextlib import suppress
-from uuid import uuid4
+from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaException
 
 from lastword.kafka.connection import Connection
+from lastword.kafka.local import LocalCluster
+from lastword.kafka.topic_description import list_topics
+from lastword.kafka.topics import delete_topic
+from support.command_line import JARS, CommandLine
 
 
 @pytest.fixture(scope="session")
-def connection() -> Connection:
-    return Connection(bootstrap_servers=os.environ["LASTWORD_TEST_BOOTSTRAP"])
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    with LocalCluster(name="tests", folder=folder, jars=JARS, owned=True, temporary=True) as local:
+        local.start(port=0)
+        yield local
+
+
+@pytest.fixture(scope="session")
+def connection(cluster: LocalCluster) -> Connection:
+    assert cluster.spec is not None
+    return Connection(bootstrap_servers=cluster.spec.bootstrap_servers)
 
 
 @pytest.fixture
 def topic_name(connection: Connection) -> Iterator[str]:
-    name = f"test-{uuid4().hex[:12]}"
+    """A name that no other test uses; a topic of that name is deleted afterwards."""
+    name = f"test-{uuid.uuid4().hex[:12]}"
     yield name
-    admin = connection.admin()
-    with suppress(KafkaException):
-        admin.delete_topics([name])[name].result()
+    if any(topic.name == name for topic in list_topics(connection)):
+        delete_topic(connection, name)
+
+
+@pytest.fixture
+def lastword(connection: Connection, tmp_path: Path) -> CommandLine:
+    """The command line, pointed at the tests' cluster."""
+    return CommandLine(home=tmp_path / "home", environ={"LASTWORD_BOOTSTRAP_SERVERS": connection.bootstrap_servers})
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[CommandLine]:
+    """The command line with no cluster at all; one that a test starts is stopped afterwards."""
+    line = CommandLine(home=tmp_path / "home")
+    yield line
+    for folder in (line.home / "clusters").glob("*"):
+        LocalCluster(name=folder.name, folder=folder, jars=JARS).stop()

@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kafka_logs import aborted, committed, has_open_transaction, make_topic, set_on_topic, wait_until, write
 from lastword.core.errors import BadInput, LastwordError, NotFound
 from lastword.core.fold import fold
 from lastword.kafka.compaction import Compaction, compact_topic
 from lastword.kafka.connection import Connection
+from lastword.kafka.live_settings import AlterRefused, alter_settings
 from lastword.kafka.nudge import NUDGE_KEY
-from lastword.kafka.topic_settings import AlterRefused, alter_topic_settings
-
-pytestmark = pytest.mark.kafka
+from support.compacted_logs import aborted, committed, has_open_transaction, make_topic, set_on_topic, wait_until, write
 
 THIRTEEN_PROFILES = [
     *(("user-1", "v1"), ("user-2", "v1"), ("user-3", "v1"), ("user-4", "v1"), ("user-5", "v1")),
@@ -259,7 +257,7 @@ def test_a_setting_that_someone_changes_meanwhile_is_left_to_them_and_noted(
 
     def someone_else(step: str) -> None:
         if step == "restore":
-            alter_topic_settings(connection.admin(), topic_name, {"segment.ms": "77000"})
+            alter_settings(connection.admin(), topic_name, {"segment.ms": "77000"})
 
     compaction = compact_topic(connection, topic_name, home=tmp_path, at_step=someone_else)
 
@@ -292,6 +290,6 @@ def test_a_change_that_the_cluster_refuses_changes_nothing_and_is_told_from_one_
     make_topic(connection, topic_name)
 
     with pytest.raises(AlterRefused, match=r"can't set segment.ms=1000, min.cleanable.dirty.ratio=7"):
-        alter_topic_settings(connection.admin(), topic_name, {"segment.ms": "1000", "min.cleanable.dirty.ratio": "7"})
+        alter_settings(connection.admin(), topic_name, {"segment.ms": "1000", "min.cleanable.dirty.ratio": "7"})
 
     assert set_on_topic(connection, topic_name) == {"cleanup.policy": "compact"}

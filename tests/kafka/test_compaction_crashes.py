@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from kafka_logs import committed, has_open_transaction, make_topic, set_on_topic, wait_until, write
 from lastword.core.fold import fold
 from lastword.kafka.compaction import STEPS, compact_topic
 from lastword.kafka.connection import Connection
 from lastword.kafka.journal import Change, Entry, claimed, restore_left_behind
-from lastword.kafka.topic_settings import alter_topic_settings, topic_identity
+from lastword.kafka.live_settings import alter_settings, topic_identity
+from support.compacted_logs import committed, has_open_transaction, make_topic, set_on_topic, wait_until, write
 
-pytestmark = pytest.mark.kafka
+pytestmark = pytest.mark.soak
 
 ROUNDS = range(int(os.environ.get("LASTWORD_SOAK", "1")))
 RECORDS = [("a", "1"), ("b", "1"), ("a", "2"), ("c", "1"), ("c", None), ("a", "3"), ("d", "1"), ("b", "2")]
@@ -116,7 +116,7 @@ def test_a_setting_that_someone_changed_since_stays_and_is_told(
 ) -> None:
     profile_topic(connection, topic_name)
     compact_and_die_at("wait", connection, topic_name, tmp_path)
-    alter_topic_settings(connection.admin(), topic_name, {"segment.ms": "77000"})
+    alter_settings(connection.admin(), topic_name, {"segment.ms": "77000"})
     told: list[str] = []
 
     restore_left_behind(connection, tmp_path, told.append)

@@ -7,7 +7,7 @@ import sys
 
 from lastword.cli import options
 from lastword.cli.output import Progress, print_json, print_table
-from lastword.core.errors import BadInput, NotFound
+from lastword.core.errors import NotFound
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
@@ -45,6 +45,9 @@ def parser(verb: str) -> argparse.ArgumentParser:
         subs, "logs", "the last lines of each broker's log", "lastword broker logs --lines 50", logs
     )
     logs_.add_argument("--lines", type=options.count_argument, default=20, metavar="N", help="default 20")
+    options.sub_parser(
+        subs, "fetch", "fetch and verify the broker's jars, and start nothing", "lastword broker fetch", fetch
+    )
     for sub in subs.choices.values():
         sub.add_argument("--cluster", default="default", metavar="NAME", help="default: default")
     return made
@@ -53,7 +56,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
 def start(args: argparse.Namespace) -> int:
     progress = Progress()
     cluster = options.local_cluster(args.cluster, progress.line)
-    began = cluster.start(brokers=args.brokers, port=args.port, settings=_settings(args.set))
+    began = cluster.start(brokers=args.brokers, port=args.port, settings=options.settings(args.set))
     progress.clear()
     if args.json:
         print_json(
@@ -65,6 +68,19 @@ def start(args: argparse.Namespace) -> int:
         print(f"broker {which} had not been stopped in order: its log was recovered, nothing acknowledged is lost")
     how = f"ready after {began.seconds:.1f} s" if began.started else "was running already and is ready"
     print(f"cluster {args.cluster}: {how} at {began.bootstrap_servers}")
+    return 0
+
+
+def fetch(_args: argparse.Namespace) -> int:
+    from lastword.core.home import default_home, default_jars
+    from lastword.kafka.jars import broker_lock, ensure_jars
+    from lastword.kafka.java import find_java
+
+    progress = Progress()
+    java = find_java()
+    jars = ensure_jars(broker_lock(), default_jars(default_home()), java, progress.line)
+    progress.clear()
+    print(f"{len(jars)} jars in {jars[0].parent}, for Java {java.version} from {java.origin}")
     return 0
 
 
@@ -107,13 +123,3 @@ def logs(args: argparse.Namespace) -> int:
         print(f"== broker {broker.node_id}: {broker.log}")
         sys.stdout.writelines(line + "\n" for line in NodeFiles(folder=broker.log.parent).log_tail(args.lines))
     return 0
-
-
-def _settings(given: list[str]) -> dict[str, str]:
-    settings = {}
-    for text in given:
-        name, found, value = text.partition("=")
-        if not found or not name:
-            raise BadInput(f"--set {text!r}: write it like log.cleaner.threads=2")
-        settings[name.strip()] = value.strip()
-    return settings

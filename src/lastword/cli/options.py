@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lastword.kafka.local import LocalCluster
 
 Run = Callable[[argparse.Namespace], int]
+Subs = argparse._SubParsersAction  # what add_subparsers gives; argparse has no public name for it
 
 NO_LOCAL_CLUSTER = (
     "no local cluster runs: start one with  lastword broker start  "
@@ -45,7 +46,7 @@ def verb_parser(verb: str, summary: str, example: str, run: Run | None = None) -
 
 
 def sub_parser(
-    subs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str, example: str, run: Run
+    subs: Subs[argparse.ArgumentParser], name: str, summary: str, example: str, run: Run
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subs.add_parser(
         name,
@@ -76,6 +77,17 @@ def add_codecs(parser: argparse.ArgumentParser) -> None:
     choices = "string, json, bytes (base64), int"
     group.add_argument("--key-codec", default="string", metavar="CODEC", help=f"{choices}; default string")
     group.add_argument("--value-codec", default="json", metavar="CODEC", help=f"{choices}; default json")
+
+
+def settings(given: list[str]) -> dict[str, str]:
+    """What `--set KEY=VALUE` was given, by name."""
+    pairs: dict[str, str] = {}
+    for text in given:
+        name, found, value = text.partition("=")
+        if not found or not name.strip():
+            raise BadInput(f"--set {text!r}: write it like segment.ms=10s")
+        pairs[name.strip()] = value.strip()
+    return pairs
 
 
 def position(text: str) -> Position:

@@ -100,6 +100,11 @@ class Progress:
             self._said = kind
             note(text)
 
+    def step(self, text: str) -> None:
+        """Shows where long work stands, on a terminal only."""
+        if self._live:
+            self._draw(text)
+
     def count(self, done: int, total: int | None = None) -> None:
         now = time.monotonic()
         if not self._live or now - self._drawn_at < 0.1:

@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
@@ -45,15 +45,16 @@ class Connection:
                 raise BadInput(f"client setting {name}={given}: lastword always uses {name}={value}; remove the line")
 
     def admin(self) -> AdminClient:
-        return AdminClient(self._settings({}))
+        return _made(AdminClient, self._settings({}))
 
     def producer(self, **settings: Any) -> Producer:
         """An idempotent producer; `settings` in Python spelling (`linger_ms=5` is `linger.ms`)."""
-        return Producer(self._settings({"linger.ms": 5, **_PRODUCER, **_dotted(settings)}))
+        return _made(Producer, self._settings({"linger.ms": 5, **_PRODUCER, **_dotted(settings)}))
 
     def consumer(self, **settings: Any) -> Consumer:
         """A consumer that is assigned by hand and commits nothing, unless `settings` say otherwise."""
-        return Consumer(
+        return _made(
+            Consumer,
             self._settings(
                 {
                     "group.id": "lastword",
@@ -64,7 +65,7 @@ class Connection:
                     **_CONSUMER,
                     **_dotted(settings),
                 }
-            )
+            ),
         )
 
     def reach(self, admin: AdminClient | None = None) -> ClusterMetadata:
@@ -133,6 +134,16 @@ _KINDS: dict[int, tuple[Callable[[str], LastwordError], str]] = {
     KafkaError.GROUP_AUTHORIZATION_FAILED: (LastwordError, _RIGHTS),
     KafkaError.MSG_SIZE_TOO_LARGE: (BadInput, "raise max.message.bytes of the topic, or make the value smaller"),
 }
+
+
+_Client = TypeVar("_Client", AdminClient, Producer, Consumer)
+
+
+def _made(client: type[_Client], settings: dict[str, Any]) -> _Client:
+    try:
+        return client(settings)
+    except KafkaException as refusal:
+        raise BadInput(f"client settings: {_reason(refusal)}: check the file given with --config") from None
 
 
 def _dotted(settings: Mapping[str, Any]) -> dict[str, Any]:

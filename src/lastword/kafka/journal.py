@@ -22,8 +22,8 @@ from confluent_kafka.admin import AdminClient
 
 from lastword.core.errors import LastwordError, NotFound
 from lastword.kafka.connection import Connection
+from lastword.kafka.live_settings import AlterRefused, alter_settings, settings_now, topic_identity
 from lastword.kafka.nudge import nudger
-from lastword.kafka.topic_settings import AlterRefused, alter_topic_settings, topic_identity, topic_settings
 
 Tell = Callable[[str], None]
 
@@ -116,7 +116,7 @@ def undo(connection: Connection, admin: AdminClient, entry: Entry) -> PutBack:
 
 def put_back(admin: AdminClient, entry: Entry) -> PutBack:
     """Gives each setting its value from before, except where someone else has changed it since."""
-    present = topic_settings(admin, entry.topic)
+    present = settings_now(admin, entry.topic)
     back: dict[str, str | None] = {}
     restored, left_alone = [], []
     for name, change in entry.changes.items():
@@ -130,7 +130,7 @@ def put_back(admin: AdminClient, entry: Entry) -> PutBack:
         back[name] = change.before
     try:
         if back:
-            alter_topic_settings(admin, entry.topic, back)
+            alter_settings(admin, entry.topic, back)
     except AlterRefused:
         if restored:
             raise

@@ -1,4 +1,4 @@
-"""What is in a topic's log, partition by partition: records, keys, tombstones, and whether keys are where they belong."""
+"""What a topic's log holds, partition by partition: records, keys, tombstones, and keys that are not at home."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class TopicScan:
     @property
     def evenness(self) -> float | None:
         """The keys of the emptiest partition as a share of the fullest one's: 1.0 is even; None without keys."""
-        counts = [scan.keys for scan in self.partitions]
-        return min(counts) / max(counts) if counts and max(counts) else None
+        counts = sorted(scan.keys for scan in self.partitions)
+        return counts[0] / counts[-1] if counts and counts[-1] else None
 
     @property
     def strayed_keys(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -64,6 +64,7 @@ def read_log(
     """
     with _consumer(connection, **_BULK) as consumer:
         first, last = _bounds(connection, consumer, topic)
+        _refuse_unknown_partitions(topic, start or (), last)
         ends = _ends(topic, last, stop, partitions)
         span = _Span(
             begins={p: _begin(topic, p, first[p], last[p], start) for p in ends},
@@ -101,7 +102,7 @@ def fold_topic(
     return FoldedTable(rows=rows, position=Position(ends), split_keys=split_keys, keyless_records=keyless)
 
 
-def follow(connection: Connection, topic: str, *, start: Position | None = None) -> Iterator[list[Record]]:
+def follow(connection: Connection, topic: str, *, start: Position | None = None) -> Generator[list[Record], None, None]:
     """Committed records as they arrive, from now or from `start`, without end; an empty batch is a heartbeat.
 
     Partitions that `start` does not name are followed from now on.

@@ -12,8 +12,8 @@ from confluent_kafka.cimpl import NewTopic
 
 from lastword.core.record import Record
 from lastword.kafka.connection import Connection
+from lastword.kafka.live_settings import settings_now
 from lastword.kafka.reading import log_bounds, read_log
-from lastword.kafka.topic_settings import topic_settings
 
 Pair = tuple[str, str | None]
 
@@ -58,8 +58,9 @@ def committed(connection: Connection, topic: str) -> list[Record]:
 
 def set_on_topic(connection: Connection, topic: str) -> dict[str, str]:
     """The settings that the topic itself sets, and nothing that it inherits."""
-    settings = topic_settings(connection.admin(), topic)
-    return {name: setting.value for name, setting in settings.items() if setting.set_on_topic}
+    admin = connection.admin()
+    settings = settings_now(admin, topic)
+    return {name: setting.value for name, setting in settings.items() if setting.on_topic is not None}
 
 
 def has_open_transaction(connection: Connection, topic: str) -> bool:

@@ -1,0 +1,80 @@
+"""What README.md and docs/ show is what a reader gets."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.command_line import CommandLine
+from support.console import Step, steps
+
+ROOT = Path(__file__).parents[2]
+PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))] if steps(page)]
+
+
+@pytest.fixture
+def shell(alone: CommandLine, tmp_path: Path) -> Iterator[CommandLine]:
+    """A machine as it is after `make up`, except for the port."""
+    alone("up", "--detach", "--port", "0")
+    yield alone
+    alone("down")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_of_a_page_gives_what_the_page_says(page: Path, shell: CommandLine, tmp_path: Path) -> None:
+    environment = {**shell.environment(), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    for step in steps(page):
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", step.command],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, f"$ {step.command}\n{done.stdout}{done.stderr}"
+        assert step.keeps(done.stdout), f"$ {step.command}\n--- promised\n{step.promised}\n--- got\n{done.stdout}"
+
+
+def test_the_comparison_objects_to_another_output() -> None:
+    step = Step(command="lastword count t", promised="9")
+    assert step.keeps("9\n")
+    assert not step.keeps("10\n")
+    assert not Step(command="", promised="... records").keeps("15 rows")
+    assert not Step(command="", promised="...\n15 records").keeps("a\nb\n16 records")
+
+
+def test_the_python_page_runs(alone: CommandLine, tmp_path: Path) -> None:
+    code = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "python.md").read_text(), re.MULTILINE | re.DOTALL)
+    (tmp_path / "page.py").write_text("\n".join(code))
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "page.py")],
+        env=alone.environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "{'name': 'Alice', 'age': 26}"
+    assert done.stdout.splitlines()[-1] == "user-1 26"
+
+
+def test_the_smallest_example_prints_the_last_update(lastword: CommandLine) -> None:
+    bootstrap = lastword.environ["LASTWORD_BOOTSTRAP_SERVERS"]
+
+    def run(name: str) -> str:
+        command = [sys.executable, str(ROOT / "examples" / name), bootstrap]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    assert run("producer.py") == "Messages sent.\n"
+    lastword("topic", "compact", "compacted-topic")
+    raw = lastword("records", "compacted-topic", "--value-codec", "string", "--json").splitlines()
+    assert len(raw) == 1
+    assert run("consumer.py") == "Key: user1, Value: update-4\n"
+    lastword("topic", "delete", "compacted-topic")

@@ -1,0 +1,136 @@
+"""Reads of the raw log and of the table, checked against the reference fold on generated logs."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from lastword.core.errors import BadInput, NotFound
+from lastword.core.fold import fold
+from lastword.core.position import Position
+from lastword.core.record import Record
+from lastword.kafka import reading
+from lastword.kafka.connection import Connection
+from lastword.kafka.reading import fold_topic, follow, log_bounds, read_log
+from lastword.kafka.topics import create_topic, delete_topic
+from support.logs import PARTITIONS, Act, Put, leave_open, logs, write_log
+from support.waiting import eventually
+
+
+@contextmanager
+def fresh_topic(connection: Connection) -> Iterator[str]:
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    create_topic(connection, name, partitions=PARTITIONS)
+    try:
+        yield name
+    finally:
+        delete_topic(connection, name)
+
+
+def check_against_the_law(connection: Connection, topic: str, committed: list[Record]) -> None:
+    """The raw log is what was committed, and the table is its fold, at the same position."""
+    seen = [record for batch in read_log(connection, topic) for record in batch]
+    assert sorted(seen, key=lambda r: (r.partition, r.offset)) == sorted(
+        committed, key=lambda r: (r.partition, r.offset)
+    )
+    folded = fold_topic(connection, topic)
+    assert folded.rows == fold(committed)
+    for record in committed:
+        assert record.offset < folded.position[record.partition]
+
+
+@given(log=logs)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_table_is_the_fold_of_what_was_committed(connection: Connection, log: list[Act]) -> None:
+    with fresh_topic(connection) as topic:
+        check_against_the_law(connection, topic, write_log(connection, topic, log))
+
+
+def test_the_check_objects_when_tombstones_are_dropped(
+    connection: Connection, topic_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_topic(connection, topic_name, partitions=PARTITIONS)
+    log = [
+        Act(puts=(Put(key=b"a", value=b"1", partition=0),), ending="plain"),
+        Act(puts=(Put(key=b"a", value=None, partition=0),), ending="plain"),
+    ]
+    committed = write_log(connection, topic_name, log)
+    check_against_the_law(connection, topic_name, committed)
+    whole = reading._records_before_ends
+    monkeypatch.setattr(reading, "_records_before_ends", lambda *args: [r for r in whole(*args) if r.value is not None])
+    with pytest.raises(AssertionError):
+        check_against_the_law(connection, topic_name, committed)
+
+
+def test_a_read_ends_before_an_open_transaction_and_does_not_wait_for_it(
+    connection: Connection, topic_name: str
+) -> None:
+    create_topic(connection, topic_name, partitions=1)
+    put = Put(key=b"a", value=b"1", partition=0)
+    committed = write_log(connection, topic_name, [Act(puts=(put,), ending="plain")])
+    open_one = leave_open(connection, topic_name, [Put(key=b"a", value=b"2", partition=0)])
+    write_log(connection, topic_name, [Act(puts=(Put(key=b"b", value=b"3", partition=0),), ending="plain")])
+    assert log_bounds(connection, topic_name)[1] == Position({0: 1})
+    check_against_the_law(connection, topic_name, committed)
+    open_one.abort_transaction(30)
+
+
+def test_a_log_that_ends_in_an_aborted_transaction_is_read_to_its_end(connection: Connection, topic_name: str) -> None:
+    create_topic(connection, topic_name, partitions=1)
+    log = [
+        Act(puts=(Put(key=b"a", value=b"1", partition=0),), ending="plain"),
+        Act(puts=(Put(key=b"a", value=b"2", partition=0),) * 3, ending="abort"),
+    ]
+    committed = write_log(connection, topic_name, log)
+    folded = fold_topic(connection, topic_name)
+    # One record, three aborted ones and the marker: the position is past them all.
+    assert folded.position == Position({0: 5})
+    assert folded.rows == fold(committed)
+
+
+def test_a_range_of_the_log_is_read_from_start_to_stop(connection: Connection, topic_name: str) -> None:
+    create_topic(connection, topic_name, partitions=2)
+    puts = tuple(Put(key=b"k%d" % n, value=b"v", partition=n % 2) for n in range(10))
+    write_log(connection, topic_name, [Act(puts=puts, ending="plain")])
+    batches = read_log(connection, topic_name, start=Position({0: 3}), stop=Position({0: 5, 1: 2}))
+    places = sorted((record.partition, record.offset) for batch in batches for record in batch)
+    assert places == [(0, 3), (0, 4), (1, 0), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("start", "complaint"), [("0:7", "not there yet"), ("3:0", "has no partition 3"), ("0:2,9:1", "has no partition 9")]
+)
+def test_a_position_that_is_not_in_the_log_is_refused(
+    connection: Connection, topic_name: str, start: str, complaint: str
+) -> None:
+    create_topic(connection, topic_name, partitions=1)
+    write_log(connection, topic_name, [Act(puts=(Put(key=b"a", value=b"1", partition=0),) * 2, ending="plain")])
+    with pytest.raises(BadInput, match=complaint):
+        list(read_log(connection, topic_name, start=Position.parse(start)))
+
+
+def test_a_topic_that_is_not_there_gets_the_nearest_name(connection: Connection, topic_name: str) -> None:
+    create_topic(connection, topic_name, partitions=1)
+    with pytest.raises(NotFound, match=f"did you mean '{topic_name}'"):
+        fold_topic(connection, topic_name + "x")
+
+
+def test_following_from_a_position_gives_what_came_after_it_and_goes_on(
+    connection: Connection, topic_name: str
+) -> None:
+    create_topic(connection, topic_name, partitions=1)
+    write_log(connection, topic_name, [Act(puts=(Put(key=b"a", value=b"1", partition=0),) * 3, ending="plain")])
+    seen: list[int] = []
+    following = follow(connection, topic_name, start=Position({0: 1}))
+
+    def has_seen(offsets: list[int]) -> bool:
+        seen.extend(record.offset for record in next(following))
+        return seen == offsets
+
+    eventually(lambda: has_seen([1, 2]))
+    tombstone = Put(key=b"a", value=None, partition=0)
+    write_log(connection, topic_name, [Act(puts=(tombstone,), ending="plain")])
+    eventually(lambda: has_seen([1, 2, 3]))
+    following.close()

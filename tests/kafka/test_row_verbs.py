@@ -1,0 +1,230 @@
+"""The row verbs as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from lastword.core.fold import fold
+from lastword.kafka.connection import Connection
+from lastword.kafka.murmur2 import partition_of
+from lastword.kafka.reading import read_log
+from lastword.kafka.topics import create_topic
+from support.command_line import CommandLine
+from support.waiting import eventually
+
+
+@pytest.fixture
+def topic(connection: Connection, topic_name: str) -> str:
+    create_topic(connection, topic_name, partitions=3)
+    return topic_name
+
+
+def jsons(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_what_was_put_is_got_and_what_was_deleted_is_not_there(lastword: CommandLine, topic: str) -> None:
+    value = '{"name": "Alice", "big": 123456789012345678901234567890}'
+    place = json.loads(lastword("put", topic, "user-1", value, "--json"))
+    assert place == {"partition": partition_of(b"user-1", 3), "offset": 0, "position": f"{place['partition']}:1"}
+    assert lastword("get", topic, "user-1") == value + "\n"
+    lastword("delete", topic, "user-1")
+    gone = lastword.run("get", topic, "user-1")
+    assert (gone.returncode, gone.stdout) == (1, "")
+    assert gone.stderr.startswith(f"lastword: no key 'user-1' in {topic}")
+
+
+def test_json_null_and_the_empty_text_are_values(lastword: CommandLine, topic: str) -> None:
+    lastword("put", topic, "nothing", "null")
+    lastword("put", topic, "empty", "", "--value-codec", "string")
+    assert lastword("get", topic, "nothing") == "null\n"
+    assert lastword("get", topic, "empty", "--value-codec", "string") == "\n"
+    assert lastword("count", topic) == "2\n"
+
+
+def test_headers_travel_with_the_record(lastword: CommandLine, topic: str) -> None:
+    lastword("put", topic, "a", "1", "--header", "source=test", "--header", "source=again")
+    [row] = jsons(lastword("scan", topic, "--json"))
+    assert row["headers"] == [["source", "test"], ["source", "again"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("put", "{topic}", "a", "oops"), "'oops' is not JSON"),
+        (("put", "{topic}", "", "1"), "the key is empty"),
+        (("put", "{topic}", "__lastword_nudge", "1"), "reserved"),
+        (("put", "{topic}", "a", "1", "--header", "x"), "--header 'x'"),
+        (("put", "{topic}", "a", "1", "--value-codec", "jso"), "did you mean 'json'"),
+        (("get", "{topic}", "abc", "--key-codec", "int"), "not a whole number"),
+        (("watch", "{topic}", "--from", "0-5"), "is not PARTITION:NEXT_OFFSET"),
+        (("records", "{topic}", "--partition", "9"), "has no partition 9"),
+        (("load", "{topic}", "/no/such/file"), "No such file"),
+        (("frobnicate",), "no verb 'frobnicate'"),
+        (("scna", "{topic}"), "did you mean 'scan'"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    lastword: CommandLine, topic: str, words: tuple[str, ...], complaint: str
+) -> None:
+    done = lastword.run(*(word.format(topic=topic) for word in words))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert complaint in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    assert lastword("records", topic, "--json") == ""
+
+
+def test_a_topic_that_is_not_there_is_exit_code_1_with_the_nearest_name(lastword: CommandLine, topic: str) -> None:
+    done = lastword.run("scan", topic[:-1])
+    assert done.returncode == 1
+    assert f"did you mean '{topic}'?" in done.stderr
+
+
+def test_load_takes_json_lines_and_key_value_lines(lastword: CommandLine, topic: str) -> None:
+    lines = '{"key":"a","value":{"n":1}}\n\n{"key":"b","value":null}\n{"key":"a","tombstone":true}\n'
+    assert lastword("load", topic, "-", given=lines) == "3 records acknowledged\n"
+    assert (
+        lastword("load", topic, "-", "--null-marker", "NULL", given="b:NULL\nc:5\r\nd:[1]\n")
+        == "3 records acknowledged\n"
+    )
+    assert [(row["key"], row["value"]) for row in jsons(lastword("scan", topic, "--json"))] == [("c", 5), ("d", [1])]
+
+
+def test_a_bad_line_is_reported_with_its_number_and_what_was_acknowledged_before_it(
+    lastword: CommandLine, topic: str
+) -> None:
+    done = lastword.run("load", topic, "-", given="a:1\nb:2\nc:oops\nd:4\n")
+    assert done.returncode == 2
+    assert done.stderr.startswith("lastword: line 3: 'oops' is not JSON")
+    assert "the 2 records before it were acknowledged" in done.stderr
+    assert [row["key"] for row in jsons(lastword("scan", topic, "--json"))] == ["a", "b"]
+
+
+def test_dump_and_load_into_a_new_topic_give_the_same_table(
+    lastword: CommandLine, connection: Connection, topic: str
+) -> None:
+    copy = f"{topic}-copy"
+    create_topic(connection, copy, partitions=2)
+    odd = ["a", "key with spaces", "schlüssel", '"quoted"', "new\nline"]
+    rows = "".join(json.dumps({"key": key, "value": {"n": 1.50, "of": key}}) + "\n" for key in odd)
+    raw = '{"key_base64":"/wA=","value_base64":"AAECAw=="}\n{"key":"not-json","value_base64":"e2JhZA=="}\n'
+    lastword("load", topic, "-", given=rows + raw + '{"key":"gone","value":1}\n{"key":"gone","tombstone":true}\n')
+    dumped = lastword("dump", topic)
+    lastword("load", copy, "-", given=dumped)
+
+    def table(name: str) -> dict[bytes, bytes | None]:
+        records = (record for batch in read_log(connection, name) for record in batch)
+        return {key: record.value for key, record in fold(records).items()}
+
+    assert table(copy) == table(topic)
+    assert len(table(copy)) == len(odd) + 2
+    lastword("topic", "delete", copy)
+
+
+def test_records_shows_tombstones_and_gaps(lastword: CommandLine, connection: Connection, topic_name: str) -> None:
+    create_topic(connection, topic_name, partitions=1, settings={"segment.ms": "10000"})
+    lastword("load", topic_name, "-", given="a:1\na:2\nb:3\n")
+    lastword("delete", topic_name, "b")
+    shown = lastword("records", topic_name).splitlines()
+    assert [line.split()[:2] for line in shown[:4]] == [["0", "0"], ["0", "1"], ["0", "2"], ["0", "3"]]
+    assert shown[3].endswith("b  <tombstone>")
+    assert shown[4] == "4 records"
+    lastword("topic", "compact", topic_name)
+    compacted = lastword("records", topic_name).splitlines()
+    assert compacted[0].split()[:4] == ["0", "0", "--", "gap:"]
+    assert compacted[1].split()[:2] == ["0", "1"]
+    assert compacted[2].split()[:4] == ["0", "2", "--", "gap:"]
+    assert compacted[3].endswith("b  <tombstone>")
+
+
+def test_a_position_limits_where_records_start(lastword: CommandLine, connection: Connection, topic_name: str) -> None:
+    create_topic(connection, topic_name, partitions=1)
+    lastword("load", topic_name, "-", given="a:1\na:2\nb:3\n")
+    assert [row["offset"] for row in jsons(lastword("records", topic_name, "--from", "0:1", "--json"))] == [1, 2]
+    assert [row["offset"] for row in jsons(lastword("records", topic_name, "--limit", "1", "--json"))] == [0]
+
+
+def test_watch_shows_puts_and_deletes_as_they_come(
+    lastword: CommandLine, connection: Connection, topic_name: str
+) -> None:
+    create_topic(connection, topic_name, partitions=1)
+    lastword("put", topic_name, "before", "0")
+    watcher = lastword.start("watch", topic_name, "--from", "0:1", "--limit", "2", "--json", stdout=subprocess.PIPE)
+    lastword("put", topic_name, "a", "1")
+    lastword("delete", topic_name, "a")
+    eventually(lambda: watcher.poll() is not None)
+    assert watcher.returncode == 0
+    first, second = jsons(watcher.communicate()[0])
+    assert (first["key"], first["value"], first["offset"]) == ("a", 1, 1)
+    assert (second["key"], second["tombstone"], second["offset"]) == ("a", True, 2)
+
+
+def test_a_schema_registry_frame_is_shown_with_its_id_and_not_as_garbage(lastword: CommandLine, topic: str) -> None:
+    lastword("put", topic, "a", "AAAAACphYmM=", "--value-codec", "bytes")
+    assert "schema registry frame, schema id 42, 3 bytes" in lastword("scan", topic)
+    [row] = jsons(lastword("scan", topic, "--json"))
+    assert row["value_base64"] == "AAAAACphYmM="
+    assert "schema id 42" in str(row["decode_error"])
+
+
+def test_a_key_that_another_partitioner_placed_is_found_in_all_partitions(
+    lastword: CommandLine, connection: Connection, topic: str
+) -> None:
+    elsewhere = (partition_of(b"stray", 3) + 1) % 3
+    producer = connection.producer()
+    producer.produce(topic, key=b"stray", value=b"1", partition=elsewhere)
+    producer.flush(10)
+    assert "--all-partitions" in lastword.run("get", topic, "stray").stderr
+    assert lastword("get", topic, "stray", "--all-partitions") == "1\n"
+    described = lastword.run("topic", "describe", topic, "--scan")
+    assert "1 keys are not where Java's partitioner (murmur2) puts them" in described.stderr
+
+
+def test_int_keys_and_values_are_javas_longs(lastword: CommandLine, connection: Connection, topic: str) -> None:
+    lastword("put", topic, "7", "-1", "--key-codec", "int", "--value-codec", "int")
+    [[record]] = list(read_log(connection, topic))
+    assert record.key == (7).to_bytes(8, "big")
+    assert record.value == b"\xff" * 8
+    assert lastword("get", topic, "7", "--key-codec", "int", "--value-codec", "int") == "-1\n"
+
+
+def test_a_closed_pipe_ends_a_dump_quietly(lastword: CommandLine, topic: str) -> None:
+    lastword("load", topic, "-", given="".join(f"key-{n}:{n}\n" for n in range(20000)))
+    dump = lastword.start("dump", topic, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert dump.stdout is not None
+    assert dump.stdout.readline().startswith('{"key":"key-')
+    dump.stdout.close()
+    assert dump.stderr is not None
+    assert dump.stderr.read() == ""
+    assert dump.wait(timeout=30) == 0
+    dump.stderr.close()
+
+
+def test_settings_of_the_law_can_not_be_changed_by_a_file(lastword: CommandLine, topic: str) -> None:
+    config = lastword.home.parent / "client.properties"
+    config.write_text("# mine\npartitioner=random\n")
+    done = lastword.run("put", topic, "a", "1", "--config", str(config))
+    assert done.returncode == 2
+    assert "lastword always uses partitioner=murmur2_random" in done.stderr
+
+
+def test_a_bad_settings_file_is_named_with_its_line_and_without_its_text(lastword: CommandLine, topic: str) -> None:
+    config = lastword.home.parent / "client.properties"
+    config.write_text("client.id=x\nhunter2\n")
+    done = lastword.run("count", topic, "--config", str(config))
+    assert done.returncode == 2
+    assert f"{config}:2" in done.stderr
+    assert "hunter2" not in done.stderr
+
+
+def test_an_unknown_client_setting_is_exit_code_2(lastword: CommandLine, topic: str) -> None:
+    config = lastword.home.parent / "client.properties"
+    config.write_text("no.such.setting=1\n")
+    done = lastword.run("count", topic, "--config", str(config))
+    assert done.returncode == 2
+    assert "no.such.setting" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,72 @@
+"""Every public name, verb, option and setting is in the docs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import lastword
+from lastword.cli import VERBS
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+SOURCES = "\n".join(path.read_text() for path in sorted((ROOT / "src").rglob("*.py")))
+
+
+def test_the_public_names_are_these_and_no_others() -> None:
+    assert sorted(lastword.__all__) == [
+        "Ack",
+        "Cluster",
+        "LastwordError",
+        "NotFound",
+        "Position",
+        "Row",
+        "Table",
+        "connect",
+        "local",
+    ]
+    assert all(hasattr(lastword, name) for name in lastword.__all__)
+
+
+@pytest.mark.parametrize("name", lastword.__all__)
+def test_a_public_name_is_on_the_python_page(name: str) -> None:
+    assert f"`lastword.{name}" in (DOCS / "python.md").read_text()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_is_on_the_page_of_the_command_line(verb: str) -> None:
+    assert f"\n## lastword {verb}\n" in (DOCS / "command-line.md").read_text()
+
+
+def test_every_environment_variable_is_on_the_settings_page() -> None:
+    read = set(re.findall(r'environ(?:\.get\(|\[)"([A-Z_]+)"', SOURCES))
+    assert "LASTWORD_HOME" in read
+    page = (DOCS / "settings.md").read_text()
+    assert [name for name in sorted(read) if name not in page] == []
+
+
+def test_the_generated_pages_are_what_the_code_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    from write_docs import PAGES  # type: ignore[import-not-found]
+
+    for name, page in PAGES.items():
+        assert (DOCS / name).read_text() == page(), f"docs/{name} is stale: run  make docs"
+    sys.modules.pop("write_docs")
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "DESIGN.md", *sorted(DOCS.rglob("*.md"))], ids=str)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_file_of_the_package_is_in_the_file_map() -> None:
+    design = (ROOT / "DESIGN.md").read_text()
+    names = {path.name for room in ("core", "kafka") for path in (ROOT / "src/lastword" / room).glob("*.py")}
+    missing = sorted(
+        name for name in names - {"__init__.py"} if f"`{name}`" not in design and f"/{name}`" not in design
+    )
+    assert missing == []

@@ -1,0 +1,108 @@
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from lastword.core.codecs import CODECS
+from lastword.core.errors import BadLine
+from lastword.core.lines import Write, row_json, write_of_json_line, write_of_kv_line
+from lastword.core.record import Record
+
+STRING, JSON = CODECS["string"], CODECS["json"]
+headers = st.lists(
+    st.tuples(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), st.none() | st.binary(max_size=8)),
+    max_size=3,
+)
+
+
+@given(
+    key=st.binary(min_size=1),
+    value=st.none() | st.binary(),
+    headers=headers,
+    codecs=st.tuples(st.sampled_from(sorted(CODECS)), st.sampled_from(sorted(CODECS))),
+    placed=st.booleans(),
+)
+def test_whatever_the_bytes_a_dumped_row_is_loaded_back_to_the_byte(
+    key: bytes,
+    value: bytes | None,
+    headers: list[tuple[str, bytes | None]],
+    codecs: tuple[str, str],
+    placed: bool,
+) -> None:
+    # An int of four bytes is read, and written as eight.
+    assume(not (codecs[0] == "int" and len(key) == 4))
+    assume(not (codecs[1] == "int" and value is not None and len(value) == 4))
+    key_codec, value_codec = CODECS[codecs[0]], CODECS[codecs[1]]
+    line = row_json(Record(key, value, 1, 2, 3, tuple(headers)), key_codec, value_codec, placed=placed)
+    assert b"\n" not in line
+    back = write_of_json_line(line, 1, key_codec, value_codec)
+    assert _same(back.key, key, codecs[0])
+    assert _same(back.value, value, codecs[1])
+    assert back.headers == tuple(headers)
+
+
+def _same(back: bytes | None, original: bytes | None, codec: str) -> bool:
+    if codec != "json" or back is None or original is None:
+        return back == original
+    # JSON keeps its tokens; blank space around and line ends inside may go.
+    return b"".join(back.split()) == b"".join(original.split())
+
+
+def test_a_tombstone_and_json_null_are_different_lines() -> None:
+    assert row_json(Record(b"a", None, 0, 0, 0), STRING, JSON, placed=False) == b'{"key":"a","tombstone":true}'
+    assert row_json(Record(b"a", b"null", 0, 0, 0), STRING, JSON, placed=False) == b'{"key":"a","value":null}'
+    assert write_of_json_line(b'{"key":"a","tombstone":true}', 1, STRING, JSON) == Write(b"a", None)
+    assert write_of_json_line(b'{"key":"a","value":null}', 1, STRING, JSON) == Write(b"a", b"null")
+
+
+def test_a_placed_row_tells_partition_offset_timestamp_and_headers() -> None:
+    record = Record(b"a", b"1", 2, 17, 1700000000000, (("trace", b"x"), ("raw", b"\xff"), ("none", None)))
+    assert row_json(record, STRING, JSON, placed=True) == (
+        b'{"key":"a","value":1,"partition":2,"offset":17,"timestamp":1700000000000,'
+        b'"headers":[["trace","x"],["raw",{"base64":"/w=="}],["none",null]]}'
+    )
+
+
+def test_bytes_that_are_not_json_travel_as_base64_with_the_reason() -> None:
+    line = row_json(Record(b"a", b"{bad", 0, 0, 0), STRING, JSON, placed=False)
+    assert line.startswith(b'{"key":"a","value_base64":"e2JhZA==","decode_error":"not JSON')
+    assert write_of_json_line(line, 1, STRING, JSON).value == b"{bad"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"key": "a"}', 'has no "value"'),
+        (b'{"value": 1}', 'has no "key"'),
+        (b'{"key": "a", "vlaue": 1}', "vlaue"),
+        (b'{"key": "a", "value": 1, "tombstone": true}', "both"),
+        (b'{"key": "a", "value": oops}', "malformed"),
+        (b'{"key": 5, "value": 1}', "the string codec takes text"),
+        (b'["a", 1]', "Expected `object`"),
+        (b'{"key": "a", "value_base64": "*"}', "not base64"),
+        (b'{"key": "\xff", "value": 1}', "utf-8"),
+    ],
+)
+def test_a_bad_json_line_is_refused_with_its_number_and_the_reason(line: bytes, reason: str) -> None:
+    with pytest.raises(BadLine, match="line 7: ") as refusal:
+        write_of_json_line(line, 7, STRING, JSON)
+    assert reason in str(refusal.value)
+
+
+def test_a_kv_line_is_split_at_the_first_separator() -> None:
+    assert write_of_kv_line(b'a:{"b":1}', 1, STRING, JSON, separator=":", null_marker=None) == Write(b"a", b'{"b":1}')
+    assert write_of_kv_line(b"a=>x:y", 1, STRING, STRING, separator="=>", null_marker=None) == Write(b"a", b"x:y")
+
+
+def test_a_kv_tombstone_needs_a_null_marker() -> None:
+    assert write_of_kv_line(b"a:NULL", 1, STRING, STRING, separator=":", null_marker="NULL") == Write(b"a", None)
+    assert write_of_kv_line(b"a:NULL", 1, STRING, STRING, separator=":", null_marker=None) == Write(b"a", b"NULL")
+    assert write_of_kv_line(b"a:", 1, STRING, STRING, separator=":", null_marker=None) == Write(b"a", b"")
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"), [(b"no separator", "no ':'"), (b"a:oops", "not JSON"), (b"\xff:1", "UTF-8")]
+)
+def test_a_bad_kv_line_is_refused_with_its_number_and_the_reason(line: bytes, reason: str) -> None:
+    with pytest.raises(BadLine, match="line 3: ") as refusal:
+        write_of_kv_line(line, 3, STRING, JSON, separator=":", null_marker=None)
+    assert reason in str(refusal.value)
