@@ -11,7 +11,7 @@ from lastword.core.errors import BadInput, LastwordError, NotFound
 from lastword.core.fold import fold
 from lastword.kafka.compaction import Compaction, compact_topic
 from lastword.kafka.connection import Connection
-from lastword.kafka.live_settings import alter_settings
+from lastword.kafka.live_settings import AlterRefused, alter_settings
 from lastword.kafka.nudge import NUDGE_KEY
 from support.compacted_logs import aborted, committed, has_open_transaction, make_topic, set_on_topic, wait_until, write
 
@@ -282,3 +282,14 @@ def test_ctrl_c_puts_the_settings_back_and_leaves_no_transaction_open(
     assert set_on_topic(connection, topic_name) == {"cleanup.policy": "compact"}
     assert list((tmp_path / "journal").glob("*.json")) == []
     wait_until(lambda: not has_open_transaction(connection, topic_name))
+
+
+def test_a_change_that_the_cluster_refuses_changes_nothing_and_is_told_from_one_of_unknown_outcome(
+    connection: Connection, topic_name: str
+) -> None:
+    make_topic(connection, topic_name)
+
+    with pytest.raises(AlterRefused, match=r"can't set segment.ms=1000, min.cleanable.dirty.ratio=7"):
+        alter_settings(connection.admin(), topic_name, {"segment.ms": "1000", "min.cleanable.dirty.ratio": "7"})
+
+    assert set_on_topic(connection, topic_name) == {"cleanup.policy": "compact"}
