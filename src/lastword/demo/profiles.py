@@ -92,10 +92,11 @@ class ProfilesDemo:
     def _watch(self, users: Table) -> None:
         seen: queue.Queue[tuple[Record, float]] = queue.Queue()
         _, end = log_bounds(self.connection, TOPIC)
-        stop = threading.Event()
+        started, stop = threading.Event(), threading.Event()
 
         def watcher() -> None:
             for batch in follow(self.connection, TOPIC, start=end):
+                started.set()
                 for record in batch:
                     seen.put((record, time.monotonic()))
                 if stop.is_set():
@@ -103,6 +104,7 @@ class ProfilesDemo:
 
         thread = threading.Thread(target=watcher, daemon=True)
         thread.start()
+        started.wait(timeout=10)
         users.put(LIVE_UPDATE["userId"], LIVE_UPDATE)
         acknowledged = time.monotonic()
         try:

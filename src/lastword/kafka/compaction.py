@@ -34,11 +34,6 @@ from lastword.kafka.reading import log_bounds, read_log
 # with nothing to remove goes from `count` to its end.
 STEPS = ("look", "count", "journal", "alter", "nudge", "abort", "wait", "restore", "forget", "recount")
 
-RIGHTS = """\
-on the topic: Read, Write, Describe, DescribeConfigs, AlterConfigs
-on the transactional id lastword-compact-TOPIC: Write, Describe
-on the cluster: Describe, only for the sizes on disk"""
-
 # Short enough to roll at once, long enough that a busy topic makes no storm of segments: one a second at most.
 # Together with the ratio it is the same for every caller: of two at once, on two machines, the later one finds the
 # topic ready, changes nothing and so has nothing to put back wrongly.
