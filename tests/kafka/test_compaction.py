@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lastword.core.errors import BadInput, LastwordError, NotFound
+from lastword.core.errors import AlterRefused, BadInput, LastwordError, NotFound
 from lastword.core.fold import fold
 from lastword.kafka.compaction import Compaction, compact_topic
 from lastword.kafka.connection import Connection
-from lastword.kafka.live_settings import AlterRefused, alter_settings
+from lastword.kafka.live_settings import alter_settings
 from lastword.kafka.nudge import NUDGE_KEY
 from support.compacted_logs import aborted, committed, has_open_transaction, make_topic, set_on_topic, wait_until, write
 

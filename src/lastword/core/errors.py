@@ -52,7 +52,7 @@ class NotFound(LastwordError):
     pass
 
 
-class ReadStalled(LastwordError):
+class AlterRefused(LastwordError):
     pass
 
 

@@ -20,9 +20,9 @@ from typing import IO
 import msgspec
 from confluent_kafka.admin import AdminClient
 
-from lastword.core.errors import LastwordError, NotFound
+from lastword.core.errors import AlterRefused, LastwordError, NotFound
 from lastword.kafka.connection import Connection
-from lastword.kafka.live_settings import AlterRefused, alter_settings, settings_now, topic_identity
+from lastword.kafka.live_settings import alter_settings, settings_now, topic_identity
 from lastword.kafka.nudge import nudger
 
 Tell = Callable[[str], None]

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
 
-from lastword.core.errors import LastwordError
+from lastword.core.errors import AlterRefused
 from lastword.kafka.connection import translated
 
 Origin = Literal["topic", "broker", "default"]
@@ -27,10 +27,6 @@ _REFUSALS = {
     KafkaError.POLICY_VIOLATION: "the cluster's policy for topic settings forbids it; ask the cluster's owner",
     KafkaError.INVALID_CONFIG: "the cluster does not take this value",
 }
-
-
-class AlterRefused(LastwordError):
-    """The cluster refused a change of settings, and nothing was changed."""
 
 
 @dataclass(frozen=True, kw_only=True)
