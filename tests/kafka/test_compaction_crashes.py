@@ -18,7 +18,8 @@ from lastword.kafka.compaction import STEPS, compact_topic
 from lastword.kafka.connection import Connection
 from lastword.kafka.journal import Change, Entry, claimed, restore_left_behind
 from lastword.kafka.live_settings import alter_settings, topic_identity
-from support.compacted_logs import committed, has_open_transaction, make_topic, set_on_topic, wait_until, write
+from support.compacted_logs import committed, has_open_transaction, make_topic, set_on_topic, write
+from support.waiting import eventually
 
 pytestmark = pytest.mark.soak
 
@@ -75,7 +76,7 @@ def test_whatever_step_it_is_killed_at_the_next_command_finds_everything_as_it_w
     assert set_on_topic(connection, topic_name) == SETTINGS
     assert entries(tmp_path) == []
     # Well before the ten seconds after which the cluster itself would end the transaction.
-    wait_until(lambda: not has_open_transaction(connection, topic_name), within_s=3)
+    eventually(lambda: not has_open_transaction(connection, topic_name), within_s=3)
     assert fold(committed(connection, topic_name)) == state
 
     after = compact_topic(connection, topic_name, home=tmp_path)
@@ -137,7 +138,7 @@ def test_a_topic_that_is_gone_or_made_anew_is_left_alone_and_told(
     compact_and_die_at("nudge", connection, topic_name, tmp_path)
     admin = connection.admin()
     admin.delete_topics([topic_name])[topic_name].result()
-    wait_until(lambda: topic_name not in connection.reach(admin).topics)
+    eventually(lambda: topic_name not in connection.reach(admin).topics)
     if made_again:
         make_topic(connection, topic_name, segment_ms=1_000)
     told: list[str] = []
