@@ -56,8 +56,9 @@ def _arguments(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def _example(parser: argparse.ArgumentParser) -> str:
-    shown = (parser.epilog or "").removeprefix("example:\n")
-    return "```sh\n" + "\n".join(line.strip() for line in shown.splitlines()) + "\n```\n"
+    example, _, more = (parser.epilog or "").removeprefix("example:\n").partition("\n\n")
+    shown = "```sh\n" + "\n".join(line.strip() for line in example.splitlines()) + "\n```\n"
+    return f"{shown}\n{more[:1].upper()}{more[1:]}\n" if more else shown
 
 
 def _sentence(text: str) -> str:

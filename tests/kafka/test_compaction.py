@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from kafka_logs import aborted, committed, has_open_transaction, make_topic, set_on_topic, wait_until, write
-from lastword.core.errors import BadInput, LastwordError, NotFound
+from lastword.core.errors import AlterRefused, BadInput, LastwordError, NotFound
 from lastword.core.fold import fold
 from lastword.kafka.compaction import Compaction, compact_topic
 from lastword.kafka.connection import Connection
+from lastword.kafka.live_settings import alter_settings
 from lastword.kafka.nudge import NUDGE_KEY
-from lastword.kafka.topic_settings import alter_topic_settings
-
-pytestmark = pytest.mark.kafka
+from support.compacted_logs import aborted, committed, has_open_transaction, make_topic, set_on_topic, write
+from support.waiting import eventually
 
 THIRTEEN_PROFILES = [
     *(("user-1", "v1"), ("user-2", "v1"), ("user-3", "v1"), ("user-4", "v1"), ("user-5", "v1")),
@@ -118,7 +117,7 @@ def test_a_tombstone_stays_through_the_cleanings_before_its_retention_is_over_an
     assert again.partitions[0].after.records == 1
     assert "delete.retention.ms (6 seconds)" in str(again.partitions[0].why)
 
-    wait_until(lambda: time.monotonic() > met_at + 6)
+    eventually(lambda: time.monotonic() > met_at + 6)
     # Nothing is obsolete now: the tombstone alone is reason enough.
     last = compacted(connection, topic_name, tmp_path)
     assert last.partitions[0].before.obsolete == 0
@@ -259,7 +258,7 @@ def test_a_setting_that_someone_changes_meanwhile_is_left_to_them_and_noted(
 
     def someone_else(step: str) -> None:
         if step == "restore":
-            alter_topic_settings(connection.admin(), topic_name, {"segment.ms": "77000"})
+            alter_settings(connection.admin(), topic_name, {"segment.ms": "77000"})
 
     compaction = compact_topic(connection, topic_name, home=tmp_path, at_step=someone_else)
 
@@ -283,4 +282,15 @@ def test_ctrl_c_puts_the_settings_back_and_leaves_no_transaction_open(
 
     assert set_on_topic(connection, topic_name) == {"cleanup.policy": "compact"}
     assert list((tmp_path / "journal").glob("*.json")) == []
-    wait_until(lambda: not has_open_transaction(connection, topic_name))
+    eventually(lambda: not has_open_transaction(connection, topic_name))
+
+
+def test_a_change_that_the_cluster_refuses_changes_nothing_and_is_told_from_one_of_unknown_outcome(
+    connection: Connection, topic_name: str
+) -> None:
+    make_topic(connection, topic_name)
+
+    with pytest.raises(AlterRefused, match=r"can't set segment.ms=1000, min.cleanable.dirty.ratio=7"):
+        alter_settings(connection.admin(), topic_name, {"segment.ms": "1000", "min.cleanable.dirty.ratio": "7"})
+
+    assert set_on_topic(connection, topic_name) == {"cleanup.policy": "compact"}

@@ -25,7 +25,8 @@ def steps(page: Path) -> list[Step]:
     """The commands of all console blocks of a page, in order."""
     found: list[Step] = []
     for block in _BLOCK.findall(page.read_text()):
-        command, promised = "", []
+        command = ""
+        promised: list[str] = []
         for line in [*block.splitlines(), "$ "]:
             if line.startswith("$ "):
                 if command:

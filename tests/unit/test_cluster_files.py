@@ -14,6 +14,7 @@ from lastword.kafka.cluster_files import (
     check_data_belongs,
     check_settings,
     load_spec,
+    new_cluster_id,
     nodes_on_disk,
     save_spec,
     write_settings,
@@ -27,6 +28,12 @@ def test_a_saved_description_is_read_back(tmp_path: Path) -> None:
     save_spec(tmp_path, SPEC)
     assert load_spec(tmp_path) == SPEC
     assert [path.name for path in tmp_path.iterdir()] == ["cluster.json"]
+
+
+def test_a_cluster_id_never_looks_like_an_option() -> None:
+    ids = {new_cluster_id() for _ in range(1000)}
+    assert len(ids) == 1000
+    assert not any(cluster_id.startswith("-") for cluster_id in ids)
 
 
 def test_a_folder_without_a_description_has_no_cluster(tmp_path: Path) -> None:

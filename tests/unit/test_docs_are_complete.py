@@ -50,7 +50,7 @@ def test_every_environment_variable_is_on_the_settings_page() -> None:
 
 def test_the_generated_pages_are_what_the_code_makes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
-    from write_docs import PAGES  # type: ignore[import-not-found]
+    from write_docs import PAGES
 
     for name, page in PAGES.items():
         assert (DOCS / name).read_text() == page(), f"docs/{name} is stale: run  make docs"

@@ -106,13 +106,18 @@ class Progress:
             self._draw(text)
 
     def count(self, done: int, total: int | None = None) -> None:
+        """Shows how many are done and how fast; with a total also a bar."""
+        self.share(done, done / total if total else None)
+
+    def share(self, done: int, share: float | None) -> None:
+        """Shows a count beside a bar for the share of the work that is done, from 0 to 1."""
         now = time.monotonic()
         if not self._live or now - self._drawn_at < 0.1:
             return
         self._drawn_at = now
         rate = done / max(0.001, now - self._began)
-        share = f" of {total:,} ({100 * done // max(1, total)} %)" if total else ""
-        self._draw(f"{self._label} {done:,}{share}, {rate:,.0f}/s")
+        bar = "" if share is None else f"[{'#' * round(20 * share):<20}] {share:>4.0%} "
+        self._draw(f"{self._label} {bar}{done:,}, {rate:,.0f}/s")
 
     def clear(self) -> None:
         if self._live:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -90,8 +91,14 @@ def load(args: argparse.Namespace) -> int:
         raise BadInput("--separator is empty: give the text between key and value")
     connection = options.connection(args)
     progress = Progress("loading")
-    with _opened(args.file) as lines:
-        loaded = writing.load(connection, args.topic, _writes(args, lines), progress=progress.count)
+    with _opened(args.file) as file:
+        reading = _Reading(file)
+        loaded = writing.load(
+            connection,
+            args.topic,
+            _writes(args, reading),
+            progress=lambda done: progress.share(done, reading.share()),
+        )
     progress.clear()
     if args.json:
         print_json({"acknowledged": loaded})
@@ -135,6 +142,24 @@ def _opened(name: str) -> AbstractContextManager[BinaryIO]:
         return Path(name).open("rb")
     except OSError as failure:
         raise BadInput(f"{name}: {failure.strerror}: give a file, or - for standard input") from None
+
+
+class _Reading:
+    """The lines of a file, and how much of it has been read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._read = 0
+        self._size = os.fstat(file.fileno()).st_size
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in self._file:
+            self._read += len(line)
+            yield line
+
+    def share(self) -> float | None:
+        """From 0 to 1; None for a pipe, whose end nobody knows."""
+        return min(1.0, self._read / self._size) if self._size else None
 
 
 def _writes(args: argparse.Namespace, lines: Iterable[bytes]) -> Iterator[Write]:

@@ -221,6 +221,13 @@ def explain(args: argparse.Namespace) -> int:
     return 0
 
 
+_RIGHTS_TO_COMPACT = """\
+rights it needs, where the cluster has ACLs:
+  on the topic: Read, Write, Describe, DescribeConfigs, AlterConfigs
+  on the transactional id lastword-compact-TOPIC: Write, Describe
+  on the cluster: Describe, only for the sizes on disk"""
+
+
 def _add_compact(subs: options.Subs[argparse.ArgumentParser]) -> None:
     made = options.sub_parser(
         subs,
@@ -229,6 +236,7 @@ def _add_compact(subs: options.Subs[argparse.ArgumentParser]) -> None:
         "lastword topic compact user-profiles",
         compact,
     )
+    made.epilog = f"{made.epilog}\n\n{_RIGHTS_TO_COMPACT}"
     made.add_argument("name")
     made.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds to wait; default 60")
     options.add_json(made)
@@ -237,7 +245,7 @@ def _add_compact(subs: options.Subs[argparse.ArgumentParser]) -> None:
 def compact(args: argparse.Namespace) -> int:
     from lastword.kafka.compaction import compact_topic
 
-    if args.timeout <= 0:
+    if not args.timeout > 0:
         raise BadInput(f"--timeout {args.timeout:g}: give seconds, more than 0")
     progress = Progress()
     done = compact_topic(
@@ -252,21 +260,14 @@ def compact(args: argparse.Namespace) -> int:
         print_json(asdict(done))
         return 0
     print_table(
-        ["PARTITION", "RECORDS", "->", "NOW", "BYTES", "->", "NOW", "WHY NOT SMALLER"],
+        ["PARTITION", "RECORDS", "NOW", "ON DISK", "NOW", "WHY NOT SMALLER"],
         [
-            [
-                p.partition,
-                p.before.records,
-                "",
-                p.after.records,
-                size(p.bytes_before),
-                "",
-                size(p.bytes_after),
-                p.why or "",
-            ]
+            [p.partition, p.before.records, p.after.records, size(p.bytes_before), size(p.bytes_after), p.why or ""]
             for p in done.partitions
         ],
     )
+    for sentence in done.notes:
+        note(sentence)
     before = sum(p.before.records for p in done.partitions)
     after = sum(p.after.records for p in done.partitions)
     print(f"{before} records became {after} in {done.took_s:.1f} s")

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 TABLE = "user-profiles"
 
-_NEXT = f"""\
-Try:
-  lastword scan {TABLE}                     the table: one row per key
-  lastword put {TABLE} user-1 '{{"name": "Ada"}}'
-  lastword get {TABLE} user-1
-  lastword records {TABLE}                  the raw log behind it
-  lastword topic compact {TABLE}            make Kafka compact it now
-  lastword demo profiles                        the whole story, step by step
-  lastword down                                 stop; the data is kept"""
+_TRY = {
+    f"lastword scan {TABLE}": "the table: one row per key",
+    f'lastword put {TABLE} user-1 \'{{"name": "Ada"}}\'': "write a row",
+    f"lastword get {TABLE} user-1": "its newest value",
+    f"lastword records {TABLE}": "the raw log behind the table",
+    f"lastword topic compact {TABLE}": "make Kafka compact it now",
+    "lastword demo profiles": "the whole story, step by step",
+    "lastword down": "stop; the data is kept",
+}
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
@@ -93,7 +93,10 @@ def _make_ready(cluster: LocalCluster, port: int | None) -> Started:
     Progress().clear()
     _tell_start(began)
     rows = _load_table(began.bootstrap_servers)
-    print(f"ready: table {TABLE} with {rows} rows at {began.bootstrap_servers}\n\n{_NEXT}", flush=True)
+    print(f"ready: table {TABLE} with {rows} rows at {began.bootstrap_servers}\n\nTry:")
+    width = max(map(len, _TRY))
+    for command, meaning in _TRY.items():
+        print(f"  {command:<{width}}  {meaning}", flush=True)
     return began
 
 

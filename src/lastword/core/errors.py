@@ -6,7 +6,7 @@ LastwordError                    exit 1: the thing asked for is not so
 │   └── DecodeError              bytes that the codec can't read
 ├── ExtraMissing                 exit 2: an optional part is not installed
 ├── NotFound                     exit 1: no such topic, key or cluster
-├── ReadStalled                  exit 1: a bounded read came to a stand before its end
+├── AlterRefused                 exit 1: the cluster refused a change of settings; nothing was changed
 ├── WriteFailed                  exit 1: the cluster did not acknowledge a record
 ├── BrokerFailed                 exit 1: a local broker would not start or stop
 ├── JarsUnavailable              exit 1: the broker's jars could not be fetched or verified
@@ -52,7 +52,7 @@ class NotFound(LastwordError):
     pass
 
 
-class ReadStalled(LastwordError):
+class AlterRefused(LastwordError):
     pass
 
 

@@ -104,6 +104,11 @@ class NodeFiles:
 
 
 def new_cluster_id() -> str:
+    # Not with a dash in front, as one in 64 would have: Kafka's tools take it for an option.
+    return next(text for text in iter(_random_id, None) if not text.startswith("-"))
+
+
+def _random_id() -> str:
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
 

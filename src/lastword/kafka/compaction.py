@@ -25,19 +25,14 @@ from lastword.kafka.cleaning import Cleaning
 from lastword.kafka.connection import Connection
 from lastword.kafka.holdups import why_not_smaller
 from lastword.kafka.journal import Change, Claim, Entry, claimed, put_back, undo
+from lastword.kafka.live_settings import SettingNow, alter_settings, settings_now, topic_identity
 from lastword.kafka.log_dirs import sizes_on_disk
 from lastword.kafka.nudge import roll_rule
 from lastword.kafka.reading import log_bounds, read_log
-from lastword.kafka.live_settings import TopicSetting, alter_topic_settings, topic_identity, topic_settings
 
 # In the order in which they begin. Nudge, abort and wait come again when the cleaner needs another nudge; a topic
 # with nothing to remove goes from `count` to its end.
 STEPS = ("look", "count", "journal", "alter", "nudge", "abort", "wait", "restore", "forget", "recount")
-
-RIGHTS = """\
-on the topic: Read, Write, Describe, DescribeConfigs, AlterConfigs
-on the transactional id lastword-compact-TOPIC: Write, Describe
-on the cluster: Describe, only for the sizes on disk"""
 
 # Short enough to roll at once, long enough that a busy topic makes no storm of segments: one a second at most.
 # Together with the ratio it is the same for every caller: of two at once, on two machines, the later one finds the
@@ -91,7 +86,7 @@ def compact_topic(
     connection.topic(topic, admin)
     with claimed(home, str(connection.reach(admin).cluster_id), topic) as claim:
         notes = _undo_left_behind(connection, admin, claim)
-        settings = topic_settings(admin, topic)
+        settings = settings_now(admin, topic)
         _refuse_other_policies(topic, settings)
         job = _Job(
             connection=connection, admin=admin, topic=topic, settings=settings, timeout_s=timeout_s, at_step=at_step
@@ -109,7 +104,7 @@ def _undo_left_behind(connection: Connection, admin: AdminClient, claim: Claim) 
     return [*outcome.restored, *outcome.left_alone]
 
 
-def _refuse_other_policies(topic: str, settings: Mapping[str, TopicSetting]) -> None:
+def _refuse_other_policies(topic: str, settings: Mapping[str, SettingNow]) -> None:
     policy = settings["cleanup.policy"].value
     if "compact" not in policy.split(","):
         raise BadInput(
@@ -123,7 +118,7 @@ class _Job:
     connection: Connection
     admin: AdminClient
     topic: str
-    settings: Mapping[str, TopicSetting]
+    settings: Mapping[str, SettingNow]
     timeout_s: float
     at_step: Callable[[str], None]
 
@@ -219,7 +214,7 @@ class _Job:
         try:
             self.at_step("alter")
             if entry.changes:
-                alter_topic_settings(self.admin, self.topic, {name: c.during for name, c in entry.changes.items()})
+                alter_settings(self.admin, self.topic, {name: c.during for name, c in entry.changes.items()})
             cleaning = Cleaning(
                 connection=self.connection,
                 admin=self.admin,

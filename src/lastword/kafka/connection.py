@@ -147,7 +147,8 @@ def _made(client: type[_Client], settings: dict[str, Any]) -> _Client:
 
 
 def _dotted(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {name.replace("_", "."): value for name, value in settings.items()}
+    # A callable is the Python client's own setting, with an underscore; everything else is librdkafka's.
+    return {name if callable(value) else name.replace("_", "."): value for name, value in settings.items()}
 
 
 def _reason(failure: KafkaException) -> str:

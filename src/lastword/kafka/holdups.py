@@ -5,15 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin._listoffsets import OffsetSpec
-
 from lastword.kafka.census import Census
-from lastword.kafka.connection import Connection, translated
+from lastword.kafka.connection import Connection
+from lastword.kafka.live_settings import SettingNow
 from lastword.kafka.reading import log_bounds
-from lastword.kafka.live_settings import TopicSetting
+from lastword.kafka.topic_description import LATEST, offsets
 
-_LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _UNITS = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second"))
 
 
@@ -24,7 +21,7 @@ def why_not_smaller(
     after: Mapping[int, Census],
     *,
     uncleaned: set[int],
-    settings: Mapping[str, TopicSetting],
+    settings: Mapping[str, SettingNow],
     timeout_s: float,
 ) -> dict[int, str]:
     """For each partition that did not get as small as it could, the reason; nothing for the others."""
@@ -82,12 +79,7 @@ def _why_young(census: Census, lag_ms: int) -> str | None:
 def _open_transactions(connection: Connection, topic: str) -> dict[int, int]:
     """The offset at which an open transaction begins, for each partition that has one."""
     stable = log_bounds(connection, topic)[1]
-    asked = {TopicPartition(topic, p): _LATEST for p in stable}
     # Named, because an admin client that nobody holds is closed before it has answered.
     admin = connection.admin()
-    try:
-        answers = admin.list_offsets(asked, request_timeout=connection.patience_s)
-        high_watermarks = {tp.partition: answer.result().offset for tp, answer in answers.items()}
-    except KafkaException as failure:
-        raise translated(failure, topic) from None
+    high_watermarks = offsets(connection, admin, topic, stable, LATEST)
     return {p: offset for p, offset in stable.items() if offset < high_watermarks[p]}

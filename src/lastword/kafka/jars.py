@@ -18,6 +18,7 @@ from functools import cached_property
 from importlib import resources
 from pathlib import Path
 
+from lastword.core.durable import sync
 from lastword.core.errors import BadLine, JarsUnavailable
 from lastword.kafka.ivy import fetch_module, jar_filename
 from lastword.kafka.java import Java
@@ -168,8 +169,8 @@ def _fetch(lock: JarLock, wanted: tuple[Jar, ...], fetch: Path, java: Java, tell
                 f"{jar.coordinate}, fetched just now, {fault}: it was discarded. Try again; if it stays so, "
                 "something between this machine and the repository alters it"
             )
-        _sync(fetch / "jars" / jar.filename)
-    _sync(fetch / "jars")
+        sync(fetch / "jars" / jar.filename)
+    sync(fetch / "jars")
     return fetch / "jars"
 
 
@@ -199,17 +200,8 @@ def _put_in_place(fetched: Path, folder: Path) -> None:
         # A mended folder stays in use: each jar is replaced in one step, and whoever has the old one open keeps it.
         for jar in fetched.iterdir():
             jar.replace(folder / jar.name)
-        _sync(folder)
+        sync(folder)
     else:
         # Rename last: the folder is trusted as soon as it exists.
         fetched.rename(folder)
-    _sync(folder.parent)
-
-
-def _sync(path: Path) -> None:
-    """Onto the disk, so that a power cut after the rename finds whole jars behind the names."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(folder.parent)

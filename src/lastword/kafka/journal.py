@@ -20,10 +20,11 @@ from typing import IO
 import msgspec
 from confluent_kafka.admin import AdminClient
 
-from lastword.core.errors import LastwordError, NotFound
+from lastword.core.durable import sync, write_durably
+from lastword.core.errors import AlterRefused, LastwordError, NotFound
 from lastword.kafka.connection import Connection
+from lastword.kafka.live_settings import alter_settings, settings_now, topic_identity
 from lastword.kafka.nudge import nudger
-from lastword.kafka.live_settings import AlterRefused, alter_topic_settings, topic_identity, topic_settings
 
 Tell = Callable[[str], None]
 
@@ -54,13 +55,7 @@ class Claim:
 
     def write(self, entry: Entry) -> None:
         """Keeps the entry through a crash of the machine: it is on the disk, whole, before this returns."""
-        half_written = self.path.with_suffix(".new")
-        with half_written.open("wb") as file:
-            file.write(msgspec.json.encode(entry))
-            file.flush()
-            os.fsync(file.fileno())
-        half_written.replace(self.path)
-        _sync_folder(self.path.parent)
+        write_durably(self.path, msgspec.json.encode(entry))
 
     def entry(self) -> Entry | None:
         """The entry that is there; None when nothing was left behind."""
@@ -76,7 +71,7 @@ class Claim:
 
     def forget(self) -> None:
         self.path.unlink(missing_ok=True)
-        _sync_folder(self.path.parent)
+        sync(self.path.parent)
 
 
 @contextmanager
@@ -116,7 +111,7 @@ def undo(connection: Connection, admin: AdminClient, entry: Entry) -> PutBack:
 
 def put_back(admin: AdminClient, entry: Entry) -> PutBack:
     """Gives each setting its value from before, except where someone else has changed it since."""
-    present = topic_settings(admin, entry.topic)
+    present = settings_now(admin, entry.topic)
     back: dict[str, str | None] = {}
     restored, left_alone = [], []
     for name, change in entry.changes.items():
@@ -130,7 +125,7 @@ def put_back(admin: AdminClient, entry: Entry) -> PutBack:
         back[name] = change.before
     try:
         if back:
-            alter_topic_settings(admin, entry.topic, back)
+            alter_settings(admin, entry.topic, back)
     except AlterRefused:
         if restored:
             raise
@@ -203,11 +198,3 @@ def _owner_name(lock: IO[str]) -> str:
     lock.seek(0)
     pid = lock.read().strip()
     return f"process {pid}" if pid else "another process"
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

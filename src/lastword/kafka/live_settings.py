@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
 
-from lastword.core.errors import LastwordError
+from lastword.core.errors import AlterRefused
 from lastword.kafka.connection import translated
+
+Origin = Literal["topic", "broker", "default"]
 
 _PATIENCE_S = 30
 _SPREAD_PATIENCE_S = 5
@@ -25,47 +29,41 @@ _REFUSALS = {
 }
 
 
-class AlterRefused(LastwordError):
-    """The cluster refused a change of settings, and nothing was changed."""
-
-
 @dataclass(frozen=True, kw_only=True)
-class TopicSetting:
-    """The value in force, and whether it is set on the topic or comes from the broker."""
+class SettingNow:
+    """The value in force, and who set it: the topic itself, the broker, or nobody (Kafka's default)."""
 
     value: str
-    set_on_topic: bool
+    comes_from: Origin
 
     @property
     def on_topic(self) -> str | None:
         """The value set on the topic; None when the topic does not set it."""
-        return self.value if self.set_on_topic else None
+        return self.value if self.comes_from == "topic" else None
 
 
-def topic_settings(admin: AdminClient, topic: str) -> dict[str, TopicSetting]:
-    """Every setting in force for the topic; NotFound when there is no such topic."""
-    resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
-    try:
-        entries = admin.describe_configs([resource], request_timeout=_PATIENCE_S)[resource].result()
-    except KafkaException as failure:
-        raise translated(failure, f"settings of {topic}") from None
-    on_topic = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+def settings_now(admin: AdminClient, topic: str) -> dict[str, SettingNow]:
+    """Every setting in force for the topic, by name; NotFound when there is no such topic."""
+    entries = answer(described_settings(admin, [topic])[topic], f"settings of topic {topic!r}")
     return {
-        name: TopicSetting(value=entry.value or "", set_on_topic=entry.source == on_topic)
-        for name, entry in entries.items()
+        name: SettingNow(value=entry.value or "", comes_from=_origin(entry.source))
+        for name, entry in sorted(entries.items())
     }
+
+
+def described_settings(admin: AdminClient, topics: list[str]) -> dict[str, Future[Any]]:
+    resources = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
+    answers = admin.describe_configs(resources, request_timeout=_PATIENCE_S)
+    return {resource.name: future for resource, future in answers.items()}
 
 
 def topic_identity(admin: AdminClient, topic: str) -> str:
     """The id that tells a topic from a later one of the same name; NotFound when there is no such topic."""
-    try:
-        found = admin.describe_topics(TopicCollection([topic]), request_timeout=_PATIENCE_S)[topic].result()
-    except KafkaException as failure:
-        raise translated(failure, f"topic {topic}") from None
-    return str(found.topic_id)
+    asked = admin.describe_topics(TopicCollection([topic]), request_timeout=_PATIENCE_S)
+    return str(answer(asked[topic], f"topic {topic!r}").topic_id)
 
 
-def alter_topic_settings(admin: AdminClient, topic: str, changes: Mapping[str, str | None]) -> None:
+def alter_settings(admin: AdminClient, topic: str, changes: Mapping[str, str | None]) -> None:
     """Sets the given values on the topic, all or none; None removes one from the topic, set or not."""
     entries = [_operation(name, value) for name, value in changes.items()]
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
@@ -82,6 +80,22 @@ def alter_topic_settings(admin: AdminClient, topic: str, changes: Mapping[str, s
     _await_spread(admin, topic, changes)
 
 
+def answer(future: Future[Any], where: str) -> Any:
+    """What the cluster answered; one of our errors, with `where`, when it refused."""
+    try:
+        return future.result()
+    except KafkaException as failure:
+        raise translated(failure, where) from None
+
+
+def _origin(source: ConfigSource) -> Origin:
+    # The client hands over the bare number where its types promise the enum.
+    source = ConfigSource(source)
+    if source is ConfigSource.DYNAMIC_TOPIC_CONFIG:
+        return "topic"
+    return "default" if source is ConfigSource.DEFAULT_CONFIG else "broker"
+
+
 def _operation(name: str, value: str | None) -> ConfigEntry:
     kind = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
     return ConfigEntry(name, value, incremental_operation=kind)
@@ -92,7 +106,15 @@ def _await_spread(admin: AdminClient, topic: str, changes: Mapping[str, str | No
     # ends without a word: it only lets whoever looks next see what was asked for.
     give_up_at = time.monotonic() + _SPREAD_PATIENCE_S
     while time.monotonic() < give_up_at:
-        present = topic_settings(admin, topic)
-        if all(present[name].on_topic == value for name, value in changes.items() if name in present):
+        present = settings_now(admin, topic)
+        if all(_same(present[name].on_topic, value) for name, value in changes.items() if name in present):
             return
         time.sleep(0.02)
+
+
+def _same(shown: str | None, given: str | None) -> bool:
+    """Whether the broker shows what it was given: it may spell a number in another way."""
+    try:
+        return shown == given or float(shown or "") == float(given or "")
+    except ValueError:
+        return False

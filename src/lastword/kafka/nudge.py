@@ -25,7 +25,7 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from lastword.core.errors import ClusterUnreachable, LastwordError
 from lastword.kafka.connection import Connection, translated
-from lastword.kafka.live_settings import TopicSetting
+from lastword.kafka.live_settings import SettingNow
 
 NUDGE_KEY = b"__lastword_nudge"
 
@@ -56,7 +56,7 @@ class RollRule:
         return witness, max(now_ms, min(newest_ms + self.segment_ms + 1, latest_taken))
 
 
-def roll_rule(settings: Mapping[str, TopicSetting], *, segment_ms: int) -> RollRule:
+def roll_rule(settings: Mapping[str, SettingNow], *, segment_ms: int) -> RollRule:
     """The rule for a topic whose segment.ms is, or is about to be, at most `segment_ms`."""
 
     def bound(name: str) -> int:

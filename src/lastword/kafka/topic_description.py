@@ -6,30 +6,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._config import ConfigResource, ConfigSource
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from lastword.core.errors import LastwordError
-from lastword.kafka.connection import Connection, translated
+from lastword.kafka.connection import Connection
+from lastword.kafka.live_settings import SettingNow, answer, described_settings, settings_now
 from lastword.kafka.log_dirs import sizes_on_disk
 from lastword.kafka.topic_names import is_internal
 
-Origin = Literal["topic", "broker", "default"]
-
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SettingNow:
-    """The value that counts, and who set it: the topic itself, the broker, or nobody (Kafka's default)."""
-
-    value: str
-    comes_from: Origin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +80,7 @@ def describe_topic(connection: Connection, name: str) -> TopicDescription:
     connection.topic(name, admin)
     where = f"topic {name!r}"
     described = answer(_described(connection, admin, [name])[name], where)
-    settings = settings_now(connection, admin, name)
+    settings = settings_now(admin, name)
     partitions = {info.id: info for info in described.partitions}
     # A partition without a leader has nobody to ask, and its question would fail those of all the others.
     led = [partition for partition, info in partitions.items() if info.leader is not None and info.leader.id >= 0]
@@ -126,7 +116,7 @@ def list_topics(connection: Connection, *, internal: bool = False) -> list[Liste
     if not names:
         return []
     described = _described(connection, admin, names)
-    configured = _configured(connection, admin, names)
+    configured = described_settings(admin, names)
     listed = []
     for name in names:
         try:
@@ -144,15 +134,6 @@ def list_topics(connection: Connection, *, internal: bool = False) -> list[Liste
             )
         )
     return listed
-
-
-def settings_now(connection: Connection, admin: AdminClient, name: str) -> dict[str, SettingNow]:
-    """Every setting of a topic, by name."""
-    entries = answer(_configured(connection, admin, [name])[name], f"settings of topic {name!r}")
-    return {
-        entry.name: SettingNow(value=entry.value or "", comes_from=_origin(entry.source))
-        for entry in sorted(entries.values(), key=lambda entry: str(entry.name))
-    }
 
 
 def offsets(
@@ -175,22 +156,8 @@ def offsets(
     }
 
 
-def answer(future: Future[Any], where: str) -> Any:
-    """What the cluster answered; one of our errors, with `where`, when it refused."""
-    try:
-        return future.result()
-    except KafkaException as failure:
-        raise translated(failure, where) from None
-
-
 def _described(connection: Connection, admin: AdminClient, names: list[str]) -> dict[str, Future[Any]]:
     return admin.describe_topics(TopicCollection(names), request_timeout=connection.patience_s)
-
-
-def _configured(connection: Connection, admin: AdminClient, names: list[str]) -> dict[str, Future[Any]]:
-    resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
-    answers = admin.describe_configs(resources, request_timeout=connection.patience_s)
-    return {resource.name: future for resource, future in answers.items()}
 
 
 def _cleanup_policy(entries: Future[Any]) -> str | None:
@@ -198,14 +165,6 @@ def _cleanup_policy(entries: Future[Any]) -> str | None:
         return str(entries.result()["cleanup.policy"].value)
     except KafkaException:
         return None
-
-
-def _origin(source: ConfigSource) -> Origin:
-    # The client hands over the bare number where its types promise the enum.
-    source = ConfigSource(source)
-    if source is ConfigSource.DYNAMIC_TOPIC_CONFIG:
-        return "topic"
-    return "default" if source is ConfigSource.DEFAULT_CONFIG else "broker"
 
 
 def _sizes(connection: Connection, name: str) -> tuple[dict[int, dict[int, int]], str | None]:

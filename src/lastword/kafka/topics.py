@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from lastword.core.errors import BadInput, LastwordError
 from lastword.kafka.connection import Connection, translated
+from lastword.kafka.live_settings import SettingNow, alter_settings, answer, settings_now
 from lastword.kafka.settings_table import TOPIC_SETTINGS
-from lastword.kafka.topic_description import LATEST, SettingNow, answer, offsets, settings_now
+from lastword.kafka.topic_description import LATEST, offsets
 from lastword.kafka.topic_names import name_warnings, refuse_illegal, refuse_internal
-from lastword.kafka.topic_settings import Checked, refuse_unknown, validated
+from lastword.kafka.topic_settings import refuse_unknown, validated
 
 DEFAULT_PARTITIONS = 3
 DEFAULT_REPLICATION = 3
@@ -98,7 +98,7 @@ def alter_topic(
     refuse_internal(name, "alter")
     admin = connection.admin()
     partitions_now = len(connection.topic(name, admin).partitions)
-    present = settings_now(connection, admin, name)
+    present = settings_now(admin, name)
     checked = validated(settings, present=_after_reset(present, reset))
     if partitions is not None:
         _refuse_partitions(name, partitions_now, partitions)
@@ -106,7 +106,7 @@ def alter_topic(
         if partitions > partitions_now and not move_keys and any("compact" in policy for policy in policies):
             raise BadInput(_MOVES_KEYS.format(name=name, now=partitions_now, wanted=partitions))
     if checked.settings or reset:
-        _alter_settings(connection, admin, name, checked, reset)
+        alter_settings(admin, name, {**checked.settings, **dict.fromkeys(reset)})
     if partitions is not None and partitions > partitions_now:
         _add_partitions(connection, admin, name, partitions)
     return AlteredTopic(
@@ -169,26 +169,6 @@ def _after_reset(present: Mapping[str, SettingNow], reset: tuple[str, ...]) -> d
     }
 
 
-def _alter_settings(
-    connection: Connection, admin: AdminClient, name: str, checked: Checked, reset: tuple[str, ...]
-) -> None:
-    changes = [
-        *(
-            ConfigEntry(each, value, incremental_operation=AlterConfigOpType.SET)
-            for each, value in checked.settings.items()
-        ),
-        *(ConfigEntry(each, None, incremental_operation=AlterConfigOpType.DELETE) for each in reset),
-    ]
-    resource = ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=changes)
-    answers = admin.incremental_alter_configs([resource], request_timeout=connection.patience_s)
-    answer(answers[resource], f"altering topic {name!r}")
-    _wait_until(
-        lambda: _shows(settings_now(connection, admin, name), checked.settings, reset),
-        connection,
-        f"the change of topic {name!r}",
-    )
-
-
 def _add_partitions(connection: Connection, admin: AdminClient, name: str, partitions: int) -> None:
     answers = admin.create_partitions([NewPartitions(name, partitions)], request_timeout=connection.patience_s)
     answer(answers[name], f"raising topic {name!r} to {partitions} partitions (its settings are altered already)")
@@ -207,22 +187,6 @@ def _led(connection: Connection, admin: AdminClient, name: str, partitions: int)
         return len(offsets(connection, admin, name, topic.partitions, LATEST)) == partitions
     except LastwordError:
         return False
-
-
-def _shows(present: Mapping[str, SettingNow], settings: Mapping[str, str], reset: tuple[str, ...]) -> bool:
-    for name, value in settings.items():
-        shown = present[name]
-        # A value that we do not check may be shown in another spelling than it was given in.
-        if shown.comes_from != "topic" or (name in TOPIC_SETTINGS and not _same(shown.value, value)):
-            return False
-    return all(present[name].comes_from != "topic" for name in reset)
-
-
-def _same(shown: str, given: str) -> bool:
-    try:
-        return float(shown) == float(given)
-    except ValueError:
-        return shown == given
 
 
 def _wait_until(shown: Callable[[], bool], connection: Connection, what: str) -> None:

@@ -14,9 +14,8 @@ from lastword.core.lines import Write
 from lastword.core.position import Position
 from lastword.core.record import Headers
 from lastword.kafka.connection import Connection, translated
+from lastword.kafka.nudge import NUDGE_KEY
 
-# Under this key `topic compact` writes the tombstones that make a segment roll.
-RESERVED_KEY = b"__lastword_nudge"
 _MAX_RECORD_BYTES = 64 * 1024 * 1024
 _ACK_EVERY = 10_000
 
@@ -149,8 +148,8 @@ def check_key(key: bytes | None) -> None:
     """Refuses keys that a table can't have, before anything is sent."""
     if not key:
         raise BadInput("the key is empty: a compacted topic needs a key on every record")
-    if key == RESERVED_KEY:
-        raise BadInput(f"the key {RESERVED_KEY.decode()!r} is reserved for compaction: choose another")
+    if key == NUDGE_KEY:
+        raise BadInput(f"the key {NUDGE_KEY.decode()!r} is reserved for compaction: choose another")
 
 
 def _flush(producer: Any, timeout_s: float) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from uuid import uuid4
 
@@ -12,8 +11,9 @@ from confluent_kafka.cimpl import NewTopic
 
 from lastword.core.record import Record
 from lastword.kafka.connection import Connection
+from lastword.kafka.live_settings import settings_now
 from lastword.kafka.reading import log_bounds, read_log
-from lastword.kafka.topic_settings import topic_settings
+from support.waiting import eventually
 
 Pair = tuple[str, str | None]
 
@@ -24,7 +24,7 @@ def make_topic(connection: Connection, name: str, *, partitions: int = 1, **sett
     # Named, because an admin client that nobody holds is closed before it has answered.
     admin = connection.admin()
     admin.create_topics([NewTopic(name, partitions, config=config)])[name].result()
-    wait_until(lambda: len(connection.topic(name).partitions) == partitions)
+    eventually(lambda: len(connection.topic(name).partitions) == partitions)
 
 
 def write(connection: Connection, topic: str, records: Iterable[Pair]) -> None:
@@ -48,7 +48,7 @@ def aborted(connection: Connection, topic: str, *, records: int) -> Iterator[Non
         yield
     finally:
         producer.abort_transaction(30)
-        wait_until(lambda: not has_open_transaction(connection, topic))
+        eventually(lambda: not has_open_transaction(connection, topic))
 
 
 def committed(connection: Connection, topic: str) -> list[Record]:
@@ -58,8 +58,9 @@ def committed(connection: Connection, topic: str) -> list[Record]:
 
 def set_on_topic(connection: Connection, topic: str) -> dict[str, str]:
     """The settings that the topic itself sets, and nothing that it inherits."""
-    settings = topic_settings(connection.admin(), topic)
-    return {name: setting.value for name, setting in settings.items() if setting.set_on_topic}
+    admin = connection.admin()
+    settings = settings_now(admin, topic)
+    return {name: setting.value for name, setting in settings.items() if setting.on_topic is not None}
 
 
 def has_open_transaction(connection: Connection, topic: str) -> bool:
@@ -72,10 +73,3 @@ def has_open_transaction(connection: Connection, topic: str) -> bool:
         )
     finally:
         consumer.close()
-
-
-def wait_until(true: Callable[[], bool], *, within_s: float = 20) -> None:
-    give_up_at = time.monotonic() + within_s
-    while not true():
-        assert time.monotonic() < give_up_at, f"not so within {within_s} s"
-        time.sleep(0.02)

@@ -1,0 +1,84 @@
+"""The census over literal records: what is obsolete, and what may go already."""
+
+from __future__ import annotations
+
+import pytest
+
+from lastword.core.record import Record
+from lastword.kafka.census import Census, take_census
+from lastword.kafka.holdups import duration
+from lastword.kafka.nudge import RollRule
+
+
+def log(*records: tuple[int, str | None, str | None, int]) -> list[Record]:
+    """Records of partition 0 as (offset, key, value, timestamp)."""
+    return [Record(_bytes(key), _bytes(value), 0, offset, timestamp) for offset, key, value, timestamp in records]
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
+
+
+def test_a_record_is_obsolete_if_a_later_one_has_its_key() -> None:
+    records = log((3, "a", "1", 10), (5, "b", "1", 20), (6, "a", "2", 30), (9, "b", None, 40))
+
+    assert take_census([records]) == {
+        0: Census(
+            records=4,
+            keys=2,
+            tombstones=1,
+            obsolete=2,
+            newest_timestamp_ms=40,
+            last_removable_offset=5,
+            oldest_tombstone_ms=40,
+            last_tombstone_offset=9,
+        )
+    }
+
+
+def test_a_tombstone_that_a_value_follows_is_no_last_word() -> None:
+    census = take_census([log((0, "a", None, 10), (1, "a", "", 20))])[0]
+    assert (census.tombstones, census.obsolete, census.last_tombstone_offset) == (1, 1, None)
+
+
+def test_nothing_after_a_young_record_may_go_yet() -> None:
+    records = log((0, "a", "1", 10), (1, "a", "2", 20), (2, "b", "1", 99), (3, "b", "2", 30), (4, "a", "3", 40))
+    census = take_census([records], ripe_until_ms=50)[0]
+    assert census.obsolete == 3
+    assert census.last_removable_offset == 0
+
+
+def test_records_without_a_key_count_as_obsolete_because_the_cleaner_drops_them() -> None:
+    census = take_census([log((0, None, "1", 10), (1, "a", "1", 20))])[0]
+    assert (census.keys, census.obsolete, census.last_removable_offset) == (1, 1, 0)
+
+
+UNBOUNDED = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("newest_ms", "after_max_ms", "before_max_ms", "stamps"),
+    [
+        pytest.param(5_000, UNBOUNDED, UNBOUNDED, (5_000, 100_000), id="old records: the present rolls"),
+        pytest.param(99_990, UNBOUNDED, UNBOUNDED, (99_990, 100_991), id="fresh ones: just past segment.ms"),
+        pytest.param(150_000, 60_000, UNBOUNDED, (150_000, 151_001), id="records from the future"),
+        pytest.param(159_900, 60_000, UNBOUNDED, (159_900, 159_000), id="no later than the topic takes"),
+        pytest.param(5_000, UNBOUNDED, 20_000, (81_000, 100_000), id="no earlier than the topic takes"),
+        pytest.param(0, UNBOUNDED, UNBOUNDED, (1, 100_000), id="never 0, which would mean now"),
+    ],
+)
+def test_the_roll_is_stamped_past_segment_ms_and_the_witness_makes_nothing_younger(
+    newest_ms: int, after_max_ms: int, before_max_ms: int, stamps: tuple[int, int]
+) -> None:
+    rule = RollRule(
+        segment_ms=1_000, broker_stamps=False, stamps_after_max_ms=after_max_ms, stamps_before_max_ms=before_max_ms
+    )
+    assert rule.stamps_ms(newest_ms, now_ms=100_000) == stamps
+
+
+@pytest.mark.parametrize(
+    ("ms", "words"),
+    [(100, "100 ms"), (1_000, "1 second"), (6_000, "6 seconds"), (3_599_000, "60 minutes"), (86_400_000, "1 day")],
+)
+def test_a_duration_is_said_as_a_person_would(ms: int, words: str) -> None:
+    assert duration(ms) == words
