@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from lastword.core.durable import write_durably
 from lastword.core.errors import BadInput, BrokerFailed
 from lastword.kafka.broker_log import last_lines
 
@@ -146,13 +146,7 @@ def load_spec(folder: Path) -> ClusterSpec | None:
 
 def save_spec(folder: Path, spec: ClusterSpec) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    written = folder / "cluster.json.new"
-    with written.open("w") as file:
-        json.dump(asdict(spec), file, indent=2)
-        file.flush()
-        os.fsync(file.fileno())
-    # Rename last: a description that is there is whole.
-    written.replace(folder / "cluster.json")
+    write_durably(folder / "cluster.json", json.dumps(asdict(spec), indent=2).encode())
 
 
 def remove_spec(folder: Path) -> None:

@@ -15,7 +15,6 @@ from lastword.kafka.broker_process import is_running
 from lastword.kafka.cluster_files import BrokerSpec, ClusterSpec, NodeFiles, node_files
 from lastword.kafka.connection import Connection
 
-
 Readiness = Literal["ready", "not yet", "one ended"]
 
 

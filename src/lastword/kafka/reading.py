@@ -27,6 +27,16 @@ _BATCH = 10_000
 _SILENCE_S = 30
 _make = tuple.__new__
 
+# What a broker says of a partition that is known to exist, while it is not told yet who leads it.
+_NO_LEADER_YET = {
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+}
+
 # Large fetches and a deep queue: a bounded read wants throughput, and it is over soon.
 _BULK = {"enable_partition_eof": True, "queued_min_messages": 200_000, "fetch_message_max_bytes": 4 * 1024 * 1024}
 
@@ -242,14 +252,23 @@ def _merged(newest: dict[int, dict[bytes, Record]]) -> tuple[dict[bytes, Record]
 def _bounds(connection: Connection, consumer: Consumer, topic: str) -> tuple[Position, Position]:
     first, last = {}, {}
     for partition in sorted(connection.topic(topic).partitions):
-        try:
-            low, high = consumer.get_watermark_offsets(
-                TopicPartition(topic, partition), timeout=connection.patience_s, cached=False
-            )
-        except KafkaException as failure:
-            raise translated(failure, f"{topic}[{partition}]") from None
-        first[partition], last[partition] = low, high
+        first[partition], last[partition] = _watermarks(connection, consumer, TopicPartition(topic, partition))
     return Position(first), Position(last)
+
+
+def _watermarks(connection: Connection, consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
+    give_up_at = time.monotonic() + connection.patience_s
+    while True:
+        try:
+            found: tuple[int, int] = consumer.get_watermark_offsets(
+                partition, timeout=max(0.1, give_up_at - time.monotonic()), cached=False
+            )
+            return found
+        except KafkaException as failure:
+            # A broker that has just come back is told a moment later that it leads the partition.
+            if failure.args[0].code() not in _NO_LEADER_YET or time.monotonic() > give_up_at:
+                raise translated(failure, f"{partition.topic}[{partition.partition}]") from None
+            time.sleep(0.05)
 
 
 def _ends(topic: str, last: Position, stop: Position | None, partitions: Iterable[int] | None) -> dict[int, int]:
