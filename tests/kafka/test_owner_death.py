@@ -112,7 +112,7 @@ def _read_until(output: IO[str] | None, until: str) -> str:
     return said
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_up_ends_in_order_when_asked_to(house: CommandLine, number: signal.Signals) -> None:
     up, said = start_up(house)
     assert "ready: table user-profiles with 10 rows at 127.0.0.1:" in said
@@ -161,13 +161,15 @@ def test_up_after_everything_was_killed_says_it_recovered_and_has_the_whole_tabl
     assert house.run("status").returncode == 3
 
 
-def test_up_tells_a_stop_by_another_command_from_a_death(house: CommandLine) -> None:
+def test_up_that_another_command_stopped_ends_well(house: CommandLine) -> None:
     up, _ = start_up(house)
     with up:
         house("down")
         rest, complaints = up.communicate(timeout=60)
     assert (up.returncode, rest, complaints) == (0, "stopped by another command\n", "")
 
+
+def test_up_whose_broker_died_says_so(house: CommandLine) -> None:
     up, _ = start_up(house)
     with up:
         os.kill(json.loads(house("status", "--json"))["pid"], signal.SIGKILL)
