@@ -118,7 +118,7 @@ def load(
             check_key(write.key)
             while True:
                 try:
-                    produce(topic, write.value, write.key, headers=list(write.headers) or None)
+                    produce(topic, write.value, write.key, headers=list(write.headers) if write.headers else None)
                     break
                 except BufferError:
                     poll(0.05)
