@@ -1,4 +1,4 @@
-"""What a benchmark found: figures (medians over rounds), ratios of two of them, and whether these meet their targets."""
+"""What a benchmark found: figures (medians over rounds), ratios of two of them, and whether these meet a target."""
 
 from __future__ import annotations
 
