@@ -43,7 +43,15 @@ class _JsonLine(msgspec.Struct, forbid_unknown_fields=True):
     decode_error: str | None = None
 
 
+class _PlainLine(msgspec.Struct, forbid_unknown_fields=True):
+    """What nearly every line of a file is: read in half the time that the whole shape above takes."""
+
+    key: str
+    value: msgspec.Raw
+
+
 _decoder = msgspec.json.Decoder(_JsonLine)
+_plain_decoder = msgspec.json.Decoder(_PlainLine)
 
 
 def row_json(record: Record, key_codec: Codec, value_codec: Codec, *, placed: bool) -> bytes:
@@ -65,6 +73,12 @@ def row_json(record: Record, key_codec: Codec, value_codec: Codec, *, placed: bo
 
 def write_of_json_line(line: bytes, number: int, key_codec: Codec, value_codec: Codec) -> Write:
     """The write that a JSON line asks for; BadLine says what is wrong with it."""
+    if key_codec.name == "string":
+        try:
+            plain = _plain_decoder.decode(line)
+            return Write(plain.key.encode(), value_codec.from_json(plain.value))
+        except (msgspec.MsgspecError, UnicodeError, BadInput):
+            pass  # a tombstone, headers, base64, or a mistake: the whole shape takes it or says what is wrong
     try:
         told = _decoder.decode(line)
         key = _bytes_of("key", told.key, told.key_base64, key_codec)
