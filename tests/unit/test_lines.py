@@ -79,7 +79,8 @@ def test_bytes_that_are_not_json_travel_as_base64_with_the_reason() -> None:
         (b'{"key": 5, "value": 1}', "the string codec takes text"),
         (b'["a", 1]', "Expected `object`"),
         (b'{"key": "a", "value_base64": "*"}', "not base64"),
-        (b'{"key": "\xff", "value": 1}', "utf-8"),
+        (b'{"key": "\xff", "value": 1}', "not UTF-8"),
+        (b'{"key": "a", "value": "\xff"}', "not UTF-8"),
     ],
 )
 def test_a_bad_json_line_is_refused_with_its_number_and_the_reason(line: bytes, reason: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -91,6 +92,7 @@ def load(args: argparse.Namespace) -> int:
         raise BadInput("--separator is empty: give the text between key and value")
     connection = options.connection(args)
     progress = Progress("loading")
+    began = time.monotonic()
     with _opened(args.file) as file:
         reading = _Reading(file)
         loaded = writing.load(
@@ -101,7 +103,7 @@ def load(args: argparse.Namespace) -> int:
         )
     progress.clear()
     if args.json:
-        print_json({"acknowledged": loaded})
+        print_json({"acknowledged": loaded, "seconds": round(time.monotonic() - began, 6)})
     else:
         print(f"{loaded} records acknowledged")
     return 0
@@ -167,13 +169,14 @@ def _writes(args: argparse.Namespace, lines: Iterable[bytes]) -> Iterator[Write]
     key_codec, value_codec = codec_named(args.key_codec), codec_named(args.value_codec)
     form = None if args.format == "auto" else args.format
     for number, line in enumerate(lines, 1):
-        text = line.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n")
+        text = line.removeprefix(b"\xef\xbb\xbf")
         if not text.strip():
             continue
         form = form or ("jsonl" if text.lstrip().startswith(b"{") else "kv")
         if form == "jsonl":
             yield write_of_json_line(text, number, key_codec, value_codec)
         else:
+            text = text.rstrip(b"\r\n")
             yield write_of_kv_line(
                 text, number, key_codec, value_codec, separator=args.separator, null_marker=args.null_marker
             )

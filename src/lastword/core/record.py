@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
 
-class Record(NamedTuple):
-    # A NamedTuple and not a dataclass: reads make millions of these, and a tuple is made three times as fast.
+class Record(msgspec.Struct, frozen=True, gc=False):
+    # A Struct, because reads make millions of these: a NamedTuple takes five times as long to make. No collector looks
+    # at it, because bytes and numbers can't form a cycle.
     key: bytes | None
     value: bytes | None
     partition: int

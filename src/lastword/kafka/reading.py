@@ -25,7 +25,6 @@ Progress = Callable[[int, int], None]
 
 _BATCH = 10_000
 _SILENCE_S = 30
-_make = tuple.__new__
 
 # What a broker says of a partition that is known to exist, while it is not told yet who leads it.
 _NO_LEADER_YET = {
@@ -38,7 +37,13 @@ _NO_LEADER_YET = {
 }
 
 # Large fetches and a deep queue: a bounded read wants throughput, and it is over soon.
-_BULK = {"enable_partition_eof": True, "queued_min_messages": 200_000, "fetch_message_max_bytes": 4 * 1024 * 1024}
+_BULK = {
+    "enable_partition_eof": True,
+    "queued_min_messages": 200_000,
+    "fetch_message_max_bytes": 4 * 1024 * 1024,
+    # A full queue stops fetching for this long, 1 s by default: by then we have emptied it and wait for nothing.
+    "fetch_queue_backoff_ms": 5,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,15 +183,15 @@ def _records_before_ends(
     """The records that lie before the ends; partitions that turn out to be at their end leave `pending`."""
     records = []
     for message in messages:
-        partition, offset = message.partition(), message.offset()
         if message.error() is None:
+            partition, offset = message.partition(), message.offset()
             if offset < ends[partition]:
                 records.append(_record(message))
-                pending[partition] = offset + 1
-            if offset + 1 >= ends[partition]:
-                pending.pop(partition, None)
-        elif not _is_record(message, topic) and offset >= ends.get(partition, 0):
-            pending.pop(partition, None)
+            pending[partition] = offset + 1
+        elif not _is_record(message, topic) and message.offset() >= ends.get(message.partition(), 0):
+            pending.pop(message.partition(), None)
+    for partition in [p for p, at in pending.items() if at >= ends[p]]:
+        del pending[partition]
     return records
 
 
@@ -216,16 +221,13 @@ def _is_record(message: Any, topic: str) -> bool:
 
 def _record(message: Any) -> Record:
     headers = message.headers()
-    return _make(
-        Record,
-        (
-            message.key(),
-            message.value(),
-            message.partition(),
-            message.offset(),
-            message.timestamp()[1],
-            _headers(headers) if headers else (),
-        ),
+    return Record(
+        message.key(),
+        message.value(),
+        message.partition(),
+        message.offset(),
+        message.timestamp()[1],
+        _headers(headers) if headers else (),
     )
 
 
@@ -236,6 +238,11 @@ def _headers(pairs: object) -> Headers:
 
 def _merged(newest: dict[int, dict[bytes, Record]]) -> tuple[dict[bytes, Record], int]:
     rows: dict[bytes, Record] = {}
+    for by_key in newest.values():
+        rows.update(by_key)
+    if len(rows) == sum(map(len, newest.values())):
+        return rows, 0
+    rows.clear()
     split: set[bytes] = set()
     for by_key in newest.values():
         for key, record in by_key.items():

@@ -1,0 +1,50 @@
+"""Where a benchmark ran: facts that explain a figure, and none that name the machine or its folders."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from lastword.kafka.jars import broker_lock
+from lastword.kafka.java import find_java
+
+
+def machine_facts(*, local_broker: bool) -> dict[str, str]:
+    """Name -> fact, in the order to show them; the versions of Kafka and Java only when the broker was ours."""
+    import confluent_kafka
+
+    facts = {
+        "cores": str(_cores()),
+        "CPU": _cpu_model(),
+        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
+        "system": f"{platform.system()} {platform.machine()}",
+        "Python": platform.python_version(),
+        "librdkafka": f"{confluent_kafka.libversion()[0]} (confluent-kafka {confluent_kafka.__version__})",
+    }
+    if local_broker:
+        facts["Java"] = str(find_java().version)
+        facts["Kafka"] = next(jar.version for jar in broker_lock().jars if jar.artifact == "kafka-clients")
+    else:
+        facts["Kafka"] = "a cluster given with --bootstrap-servers"
+    return facts
+
+
+def _cores() -> int:
+    """The cores this process may use, which can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def _cpu_model() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    with suppress(OSError, subprocess.SubprocessError):
+        asked = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
+    return platform.processor() or "unknown"

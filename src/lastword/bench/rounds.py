@@ -1,0 +1,123 @@
+"""How two commands take turns: A B A B, each a process of its own, so that what disturbs the machine disturbs both."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lastword.core.errors import BadInput, LastwordError
+from lastword.kafka.connection import Connection
+from lastword.kafka.local import LocalCluster
+from lastword.kafka.topics import create_topic, delete_topic
+
+PARTITIONS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to measure on: how many records and rounds, where the jars are, and whom to tell how far it is."""
+
+    records: int
+    rounds: int
+    jars: Path
+    tell: Callable[[str], None]
+    # None: a local cluster of the benchmark's own, gone with it.
+    bootstrap_servers: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.records < 1 or self.rounds < 1:
+            raise BadInput("--records and --rounds: from 1 on")
+
+    @property
+    def options(self) -> str:
+        given = " --bootstrap-servers HOST:PORT" if self.bootstrap_servers else ""
+        return f"--records {self.records} --rounds {self.rounds}{given}"
+
+    @contextmanager
+    def cluster(self) -> Iterator[Connection]:
+        if self.bootstrap_servers:
+            yield Connection(bootstrap_servers=self.bootstrap_servers)
+            return
+        folder = Path(tempfile.mkdtemp(prefix="lastword-bench-"))
+        with LocalCluster(name="bench", folder=folder, jars=self.jars, owned=True, temporary=True) as local:
+            self.tell("starting a cluster")
+            yield Connection(bootstrap_servers=local.start(port=0).bootstrap_servers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One finished process: its wall time, and what it printed."""
+
+    seconds: float
+    output: str
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(self.output)
+        return told
+
+
+def run(command: list[str], home: Path, output: Path | None = None) -> Run:
+    """Runs a command to its end; its output goes to a file where one is given."""
+    with (output or Path(os.devnull)).open("wb") as file:
+        began = time.perf_counter()
+        done = subprocess.run(
+            command,
+            env=_environment(home),
+            stdin=subprocess.DEVNULL,
+            stdout=file if output else subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+        seconds = time.perf_counter() - began
+    if done.returncode != 0:
+        reason = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no reason given"]
+        name = " ".join([Path(command[0]).name, *command[1:3]])
+        raise LastwordError(f"benchmark: {name} ended with {done.returncode}: {reason[0]}")
+    return Run(seconds=seconds, output=(done.stdout or b"").decode())
+
+
+def interleaved(plan: Plan, what: str, steps: Mapping[str, Callable[[], Run]]) -> dict[str, list[Run]]:
+    """The runs of each step, in rounds that play every step once; a first round warms everything up and is dropped."""
+    runs: dict[str, list[Run]] = {name: [] for name in steps}
+    for number in range(plan.rounds + 1):
+        for name, step in steps.items():
+            plan.tell(f"{what}: {name}, {f'round {number} of {plan.rounds}' if number else 'warming up'}")
+            done = step()
+            if number:
+                runs[name].append(done)
+    return runs
+
+
+@contextmanager
+def fresh_topic(connection: Connection, name: str) -> Iterator[str]:
+    create_topic(connection, name, partitions=PARTITIONS)
+    try:
+        yield name
+    finally:
+        delete_topic(connection, name)
+
+
+def lastword(*words: str) -> list[str]:
+    """The command line as a user runs it."""
+    return [str(Path(sys.executable).parent / "lastword"), *words]
+
+
+def alternative(module: str, *words: str) -> list[str]:
+    return [sys.executable, "-m", f"lastword.bench.alternatives.{module}", *words]
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """This process's, without what would make the two sides differ: settings of lastword's, and no compiled files."""
+    dropped = ("LASTWORD_", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    return {**kept, "LASTWORD_HOME": str(home)}

@@ -1,0 +1,90 @@
+"""The verb `bench`: benchmarks side by side with the alternative."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lastword.cli import options
+from lastword.cli.output import Progress, note, print_json, print_table, styled
+from lastword.core.home import default_home, default_jars
+
+if TYPE_CHECKING:
+    from lastword.bench.figures import Result
+
+_NAMES = ("load", "read", "start")
+
+
+def parser(verb: str) -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        verb,
+        "Measures lastword beside the alternative, in turns, on a local cluster of its own that is gone afterwards. "
+        "Exit code 1 if a target is missed.",
+        "lastword bench load\nlastword bench read --records 100000 --rounds 5 --json\n"
+        "lastword bench all --write docs/benchmarks.md",
+        bench,
+    )
+    made.add_argument(
+        "name",
+        choices=[*_NAMES, "all"],
+        help="load: against a bare produce loop; read: dump against a bare consume loop; "
+        "start: --help against python -c pass, and the broker",
+    )
+    made.add_argument("--records", type=options.count_argument, default=1_000_000, help="default 1000000")
+    made.add_argument("--rounds", type=options.count_argument, default=5, help="medians over so many; default 5")
+    made.add_argument("--write", type=Path, metavar="FILE", help="put the results into this Markdown file")
+    made.add_argument(
+        "--bootstrap-servers", metavar="HOST:PORT", help="measure on this cluster (default: one made for it)"
+    )
+    options.add_json(made)
+    return made
+
+
+def bench(args: argparse.Namespace) -> int:
+    from lastword.bench.load import bench_load
+    from lastword.bench.machine import machine_facts
+    from lastword.bench.page import write_section
+    from lastword.bench.read import bench_read
+    from lastword.bench.rounds import Plan
+    from lastword.bench.start import bench_start
+
+    progress = Progress()
+    plan = Plan(
+        records=args.records,
+        rounds=args.rounds,
+        jars=default_jars(default_home()),
+        tell=progress.step,
+        bootstrap_servers=args.bootstrap_servers,
+    )
+    benches = {"load": bench_load, "read": bench_read, "start": bench_start}
+    met = True
+    for name in _NAMES if args.name == "all" else (args.name,):
+        result = benches[name](plan)
+        progress.clear()
+        if args.json:
+            print_json(result.as_json())
+        else:
+            _print_result(result)
+        if args.write:
+            facts = machine_facts(local_broker=name == "start" or not args.bootstrap_servers)
+            write_section(args.write, result, facts, datetime.now(UTC).strftime("%Y-%m-%d"))
+            note(f"wrote the section {name} of {args.write}")
+        met = met and result.is_met
+    return 0 if met else 1
+
+
+def _print_result(result: Result) -> None:
+    print(styled(f"{result.title}  ({result.command})", "bold"))
+    print_table(
+        ["MEASURED", "MEDIAN", "LOWEST", "HIGHEST", "UNIT", "ROUNDS"],
+        [
+            [f.what, f.shown(f.median), f.shown(min(f.rounds)), f.shown(max(f.rounds)), f.unit, len(f.rounds)]
+            for f in result.figures
+        ],
+    )
+    for ratio in result.ratios:
+        text = f"ratio {ratio.value:.2f} ({ratio.what}; {ratio.spread} in single rounds), target {ratio.verdict}"
+        print(styled(text, "green" if ratio.is_met else "red"))
+    print()

@@ -1,0 +1,93 @@
+"""Each benchmark runs and gives its figures; how fast it was is nobody's test."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import pytest
+
+from lastword.bench.alternatives import bare_consume, bare_produce
+from lastword.core.lines import Write
+from lastword.kafka import connection as connection_module
+from lastword.kafka.connection import Connection
+from lastword.kafka.reading import fold_topic
+from lastword.kafka.topic_description import list_topics
+from lastword.kafka.topics import create_topic
+from lastword.kafka.writing import load
+from support.command_line import CommandLine
+
+
+@pytest.mark.parametrize(
+    ("name", "figures"),
+    [
+        (
+            "load",
+            [
+                "lastword load, whole process",
+                "bare produce loop, whole process",
+                "lastword load, sending",
+                "bare produce loop, sending",
+            ],
+        ),
+        (
+            "read",
+            ["lastword dump, whole process", "bare consume loop, whole process", "bare consume loop, consuming"],
+        ),
+    ],
+)
+def test_a_benchmark_gives_its_figures_and_deletes_its_topics(
+    lastword: CommandLine, connection: Connection, tmp_path: Path, name: str, figures: list[str]
+) -> None:
+    page = tmp_path / "page.md"
+    servers = connection.bootstrap_servers
+    done = lastword.run(
+        *("bench", name, "--records", "2000", "--rounds", "1", "--json", "--write", str(page)),
+        *("--bootstrap-servers", servers),
+    )
+    assert done.returncode in (0, 1), done.stderr
+    result = json.loads(done.stdout)
+    assert [figure["what"] for figure in result["figures"]] == figures
+    assert all(figure["median"] > 0 and len(figure["rounds"]) == 1 for figure in result["figures"])
+    assert (done.returncode == 0) is result["met"]
+    assert f"`lastword bench {name} --records 2000 --rounds 1 --bootstrap-servers HOST:PORT`" in page.read_text()
+    assert servers not in page.read_text()
+    assert not [topic.name for topic in list_topics(connection) if topic.name.startswith("bench-")]
+
+
+def test_without_an_address_a_benchmark_has_a_cluster_of_its_own(alone: CommandLine) -> None:
+    done = alone.run("bench", "read", "--records", "2000", "--rounds", "1", "--json")
+    assert done.returncode in (0, 1), done.stderr
+    assert json.loads(done.stdout)["command"] == "lastword bench read --records 2000 --rounds 1"
+    assert not (alone.home / "clusters").exists()
+
+
+def test_start_times_the_command_line_and_a_broker_cold_and_warm(alone: CommandLine) -> None:
+    done = alone.run("bench", "start", "--rounds", "1", "--json")
+    assert done.returncode in (0, 1), done.stderr
+    figures = {figure["what"]: len(figure["rounds"]) for figure in json.loads(done.stdout)["figures"]}
+    assert figures == {"lastword --help": 4, "python -c pass": 4, "broker ready, cold": 1, "broker ready, warm": 1}
+
+
+def test_the_alternatives_have_the_client_settings_of_lastword(
+    connection: Connection, topic_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clients are the real ones; only what they are made with is written down."""
+    made: dict[str, dict[str, Any]] = {}
+
+    def noted(client: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
+        def make(settings: dict[str, Any]) -> Any:
+            made[client.__name__] = {
+                name: value for name, value in settings.items() if name != "bootstrap.servers" and not callable(value)
+            }
+            return client(settings)
+
+        return make
+
+    create_topic(connection, topic_name, partitions=1)
+    monkeypatch.setattr(connection_module, "Producer", noted(confluent_kafka.Producer))
+    monkeypatch.setattr(connection_module, "Consumer", noted(confluent_kafka.Consumer))
+    load(connection, topic_name, [Write(b"a", b"1")])
+    fold_topic(connection, topic_name)
+    assert made == {"Producer": bare_produce.SETTINGS, "Consumer": bare_consume.SETTINGS}
