@@ -301,7 +301,7 @@ class LocalCluster:
                 continue
             tell(f"broker {node_id} did not stop in {timeout_s:.0f} s and was killed; its next start recovers")
             signal_broker(files, signal.SIGKILL)
-            if not wait_until_ended(files, 10):
+            if not wait_until_ended(files, 5):
                 raise BrokerFailed(f"broker {node_id} could not be stopped: end the process that holds {files.running}")
 
     def _check_disk(self) -> None:
