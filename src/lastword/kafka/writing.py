@@ -128,14 +128,18 @@ def load(
     except KafkaException as failure:
         mistake = translated(failure, f"writing to {topic}")
     _flush(producer, patience_s + 5)
-    acknowledged = sent - len(failed) - len(producer)
     if failed:
         mistake = translated(failed[0][0], f"writing to {topic}: {len(failed)} records were not acknowledged")
+    return _acknowledged(topic, sent, len(failed) + len(producer), mistake)
+
+
+def _acknowledged(topic: str, sent: int, lost: int, mistake: LastwordError | None) -> int:
+    """How many of those sent were acknowledged: all of them, or an error that says how many."""
     if mistake is not None:
-        raise LoadStopped(mistake, acknowledged)
-    if acknowledged != sent:
-        raise WriteFailed(f"writing to {topic}: {sent - acknowledged} of {sent} records were not acknowledged")
-    return acknowledged
+        raise LoadStopped(mistake, sent - lost)
+    if lost:
+        raise WriteFailed(f"writing to {topic}: {lost} of {sent} records were not acknowledged")
+    return sent
 
 
 def check_key(key: bytes | None) -> None:
