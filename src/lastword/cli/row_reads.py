@@ -48,17 +48,15 @@ def _get_parser() -> argparse.ArgumentParser:
 
 
 def get(args: argparse.Namespace) -> int:
-    from lastword.kafka.table import newest_record
+    from lastword.kafka.reading import fold_topic
 
     key_codec, value_codec = _codecs(args)
+    key = key_codec.parse(args.key)
     progress = Progress("reading")
-    record = newest_record(
-        options.connection(args),
-        args.topic,
-        key_codec.parse(args.key),
-        all_partitions=args.all_partitions,
-        progress=progress.count,
+    folded = fold_topic(
+        options.connection(args), args.topic, key=key, all_partitions=args.all_partitions, progress=progress.count
     )
+    record = folded.rows.get(key)
     progress.clear()
     if record is None:
         where = "" if args.all_partitions else "; if its writer used another partitioner, add --all-partitions"

@@ -141,7 +141,7 @@ def _opened(name: str) -> AbstractContextManager[BinaryIO]:
     if name == "-":
         return nullcontext(sys.stdin.buffer)
     try:
-        return Path(name).open("rb")
+        return Path(name).open("rb", buffering=1024 * 1024)
     except OSError as failure:
         raise BadInput(f"{name}: {failure.strerror}: give a file, or - for standard input") from None
 
@@ -170,7 +170,7 @@ def _writes(args: argparse.Namespace, lines: Iterable[bytes]) -> Iterator[Write]
     form = None if args.format == "auto" else args.format
     for number, line in enumerate(lines, 1):
         text = line.removeprefix(b"\xef\xbb\xbf")
-        if not text.strip():
+        if not text or text.isspace():
             continue
         form = form or ("jsonl" if text.lstrip().startswith(b"{") else "kv")
         if form == "jsonl":

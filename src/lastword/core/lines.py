@@ -21,7 +21,7 @@ from lastword.core.record import Headers, Record
 _text = msgspec.json.Encoder()
 
 
-class Write(msgspec.Struct, frozen=True):
+class Write(msgspec.Struct, frozen=True, gc=False):
     """What a line asks for: a put, or with a value of None a delete."""
 
     key: bytes
@@ -43,7 +43,7 @@ class _JsonLine(msgspec.Struct, forbid_unknown_fields=True):
     decode_error: str | None = None
 
 
-class _PlainLine(msgspec.Struct, forbid_unknown_fields=True):
+class _PlainLine(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """What nearly every line of a file is: read in half the time that the whole shape above takes."""
 
     key: str

@@ -27,6 +27,7 @@ _PRODUCER = {key: LAW[key] for key in ("partitioner", "acks", "enable.idempotenc
 _CONSUMER = {"isolation.level": LAW["isolation.level"]}
 
 Properties = Mapping[str, str | int | float | bool]
+Client = AdminClient | Consumer | Producer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +69,10 @@ class Connection:
             ),
         )
 
-    def reach(self, admin: AdminClient | None = None) -> ClusterMetadata:
+    def reach(self, client: Client | None = None) -> ClusterMetadata:
         """The cluster's metadata, or ClusterUnreachable as soon as it is certain that nobody answers."""
-        asker = admin or self.admin()
+        # A client that is there already spares the connection of another one.
+        asker = client or self.admin()
         give_up_at = time.monotonic() + self.patience_s
         while True:
             try:
@@ -84,9 +86,9 @@ class Connection:
                         "check the address, or start a local one with  lastword broker start"
                     ) from None
 
-    def topic(self, name: str, admin: AdminClient | None = None) -> TopicMetadata:
+    def topic(self, name: str, client: Client | None = None) -> TopicMetadata:
         """The metadata of one topic; NotFound with the nearest known name when it is not there."""
-        topics = self.reach(admin).topics
+        topics = self.reach(client).topics
         found = topics.get(name)
         if found is None or found.error is not None:
             hint = did_you_mean(name, topics) or f"make it with  lastword topic create {name}"

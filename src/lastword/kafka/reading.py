@@ -20,6 +20,7 @@ from lastword.core.errors import BadInput, ClusterUnreachable, LastwordError
 from lastword.core.position import Position
 from lastword.core.record import Headers, Record
 from lastword.kafka.connection import Connection, translated
+from lastword.kafka.murmur2 import partition_of
 
 Progress = Callable[[int, int], None]
 
@@ -93,14 +94,18 @@ def fold_topic(
     connection: Connection,
     topic: str,
     *,
-    partitions: Iterable[int] | None = None,
     key: bytes | None = None,
+    all_partitions: bool = True,
     progress: Progress | None = None,
 ) -> FoldedTable:
-    """The table at the last stable offsets, in memory; with `key` only that key is kept."""
+    """The table at the last stable offsets, in memory.
+
+    With `key` only that key is kept, and without `all_partitions` only the partition is read where murmur2 puts it.
+    """
     with _consumer(connection, **_BULK) as consumer, _no_cyclic_garbage():
         first, last = _bounds(connection, consumer, topic)
-        ends = _ends(topic, last, None, partitions)
+        homes = [partition_of(key, len(last))] if key is not None and not all_partitions else None
+        ends = _ends(topic, last, None, homes)
         span = _Span(begins={p: first[p] for p in ends}, ends=ends, from_log_start=frozenset(ends))
         newest: dict[int, dict[bytes, Record]] = {p: {} for p in ends}
         keyless = 0
@@ -258,7 +263,7 @@ def _merged(newest: dict[int, dict[bytes, Record]]) -> tuple[dict[bytes, Record]
 
 def _bounds(connection: Connection, consumer: Consumer, topic: str) -> tuple[Position, Position]:
     first, last = {}, {}
-    for partition in sorted(connection.topic(topic).partitions):
+    for partition in sorted(connection.topic(topic, consumer).partitions):
         first[partition], last[partition] = _watermarks(connection, consumer, TopicPartition(topic, partition))
     return Position(first), Position(last)
 

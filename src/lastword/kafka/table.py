@@ -12,8 +12,7 @@ from lastword.core.lines import Write
 from lastword.core.position import Position
 from lastword.core.record import Headers, Record
 from lastword.kafka.connection import Connection
-from lastword.kafka.murmur2 import partition_of
-from lastword.kafka.reading import Progress, fold_topic, follow
+from lastword.kafka.reading import fold_topic, follow
 from lastword.kafka.writing import Ack, Writer, load
 
 
@@ -65,7 +64,8 @@ class Table:
 
     def row(self, key: Any) -> Row | None:
         """The newest row of a key, or None."""
-        record = newest_record(self._connection, self.topic, self._key_codec.encode(key))
+        wanted = self._key_codec.encode(key)
+        record = fold_topic(self._connection, self.topic, key=wanted, all_partitions=False).rows.get(wanted)
         return None if record is None else self._row(record)
 
     def scan(self, prefix: str | bytes = b"") -> Iterator[Row]:
@@ -116,21 +116,6 @@ class Table:
             deleted=record.is_tombstone,
             decode_error=bad_key or bad_value,
         )
-
-
-def newest_record(
-    connection: Connection,
-    topic: str,
-    key: bytes,
-    *,
-    all_partitions: bool = False,
-    progress: Progress | None = None,
-) -> Record | None:
-    """The newest record of a live key, reading only the partition that murmur2 gives it unless told otherwise."""
-    partitions = None
-    if not all_partitions:
-        partitions = [partition_of(key, len(connection.topic(topic).partitions))]
-    return fold_topic(connection, topic, partitions=partitions, key=key, progress=progress).rows.get(key)
 
 
 def _decoded(codec: Codec, raw: bytes | None) -> tuple[Any, str | None]:

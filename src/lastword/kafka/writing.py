@@ -38,12 +38,12 @@ class Writer:
     """Writes to one topic; thread-safe as its producer is. Close it, or use it with `with`."""
 
     def __init__(self, connection: Connection, topic: str, *, patience_s: float = 30.0) -> None:
-        connection.topic(topic)
         self.topic = topic
         self._patience_s = patience_s
         self._single = connection.producer(
             linger_ms=0, message_max_bytes=_MAX_RECORD_BYTES, message_timeout_ms=int(patience_s * 1000)
         )
+        connection.topic(topic, self._single)
 
     def write(self, key: bytes, value: bytes | None, headers: Headers = ()) -> Ack:
         """Writes one record (a tombstone for None) and returns when it is acknowledged."""
@@ -97,7 +97,6 @@ def load(
 
     A mistake in `writes` stops it: what came before is flushed first, and LoadStopped says how much that was.
     """
-    connection.topic(topic)
     failed: list[tuple[KafkaError, Message]] = []
     producer = connection.producer(
         linger_ms=50,
@@ -111,6 +110,7 @@ def load(
         delivery_report_only_error=True,
         on_delivery=lambda error, message: failed.append((error, message)),
     )
+    connection.topic(topic, producer)
     sent, mistake = 0, None
     try:
         for write in writes:
@@ -128,14 +128,18 @@ def load(
     except KafkaException as failure:
         mistake = translated(failure, f"writing to {topic}")
     _flush(producer, patience_s + 5)
-    acknowledged = sent - len(failed) - len(producer)
     if failed:
         mistake = translated(failed[0][0], f"writing to {topic}: {len(failed)} records were not acknowledged")
+    return _acknowledged(topic, sent, len(failed) + len(producer), mistake)
+
+
+def _acknowledged(topic: str, sent: int, lost: int, mistake: LastwordError | None) -> int:
+    """How many of those sent were acknowledged: all of them, or an error that says how many."""
     if mistake is not None:
-        raise LoadStopped(mistake, acknowledged)
-    if acknowledged != sent:
-        raise WriteFailed(f"writing to {topic}: {sent - acknowledged} of {sent} records were not acknowledged")
-    return acknowledged
+        raise LoadStopped(mistake, sent - lost)
+    if lost:
+        raise WriteFailed(f"writing to {topic}: {lost} of {sent} records were not acknowledged")
+    return sent
 
 
 def check_key(key: bytes | None) -> None:
