@@ -77,10 +77,10 @@ class Writer:
 
 
 class LoadStopped(LastwordError):
-    """A load ended early: `acknowledged` records before the mistake are kept."""
+    """A load ended early: `acknowledged` records are kept."""
 
-    def __init__(self, cause: LastwordError, acknowledged: int) -> None:
-        super().__init__(f"{cause}; the {acknowledged} records before it were acknowledged")
+    def __init__(self, cause: LastwordError, told: str, acknowledged: int) -> None:
+        super().__init__(f"{cause}; {told}")
         self.exit_code = cause.exit_code
         self.acknowledged = acknowledged
 
@@ -128,17 +128,20 @@ def load(
     except KafkaException as failure:
         mistake = translated(failure, f"writing to {topic}")
     _flush(producer, patience_s + 5)
+    lost = len(failed) + len(producer)
     if failed:
-        mistake = translated(failed[0][0], f"writing to {topic}: {len(failed)} records were not acknowledged")
-    return _acknowledged(topic, sent, len(failed) + len(producer), mistake)
+        mistake = translated(failed[0][0], f"writing to {topic}")
+    return _acknowledged(topic, sent, lost, mistake)
 
 
 def _acknowledged(topic: str, sent: int, lost: int, mistake: LastwordError | None) -> int:
     """How many of those sent were acknowledged: all of them, or an error that says how many."""
-    if mistake is not None:
-        raise LoadStopped(mistake, sent - lost)
     if lost:
-        raise WriteFailed(f"writing to {topic}: {lost} of {sent} records were not acknowledged")
+        # Not the first so many: partitions fail each in its own time.
+        told = f"{sent - lost} of the {sent} records sent were acknowledged: load all of them again"
+        raise LoadStopped(mistake or WriteFailed(f"writing to {topic}: no answer in time"), told, sent - lost)
+    if mistake is not None:
+        raise LoadStopped(mistake, f"the {sent} records before it were acknowledged", sent)
     return sent
 
 
