@@ -173,16 +173,20 @@ def test_a_restart_keeps_the_address_the_topics_the_records_and_the_settings(sto
     assert broker_setting(stopped, "log.cleaner.threads") == "2"
 
 
-def test_an_empty_value_gives_a_setting_back_to_its_default(stopped: CommandLine) -> None:
+def test_an_empty_value_gives_a_setting_back_and_a_setting_that_the_broker_does_not_know_is_named(
+    stopped: CommandLine,
+) -> None:
     path = stopped.home / "clusters" / "default" / "cluster.json"
     told = json.loads(path.read_text())
     path.write_text(json.dumps({**told, "settings": {"log.cleaner.threads": "2", "num.io.threads": "4"}}))
 
-    stopped("broker", "start", "--set", "log.cleaner.threads=")
+    done = stopped.run("broker", "start", "--set", "log.cleaner.threads=", "--set", "num.io.thread=5")
 
+    assert done.returncode == 0
+    assert "knows no setting 'num.io.thread' and passes over it: did you mean 'num.io.threads'?" in done.stderr
     assert broker_setting(stopped, "log.cleaner.threads") == "1"
     assert broker_setting(stopped, "num.io.threads") == "4"
-    assert spec_of(stopped).settings == {"num.io.threads": "4"}
+    assert spec_of(stopped).settings == {"num.io.threads": "4", "num.io.thread": "5"}
 
 
 @pytest.mark.parametrize("name", ["listeners", "controller.quorum.voters"])

@@ -47,7 +47,7 @@ from lastword.kafka.cluster_files import (
 from lastword.kafka.jars import broker_lock, ensure_jars
 from lastword.kafka.java import find_java
 from lastword.kafka.ports import PortPicker, check_port, is_free
-from lastword.kafka.readiness import Readiness, await_ready
+from lastword.kafka.readiness import Readiness, await_ready, unknown_settings
 
 DEFAULT_PORT = 9092
 Tell = Callable[[str], None]
@@ -140,6 +140,9 @@ class LocalCluster:
                 f"it with  lastword broker start{self._cluster_option()}  and see {files.log}",
                 log_tail=files.log_tail(),
             )
+        spec = self.spec
+        for line in unknown_settings(spec) if spec and settings else ():
+            self.tell(line)
         return Started(
             bootstrap_servers=done.bootstrap_servers,
             started=tuple(sorted(done.started)),

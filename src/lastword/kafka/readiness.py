@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Literal
 
 from confluent_kafka import KafkaException
+from confluent_kafka.admin._config import ConfigResource
 
 from lastword.core.errors import BrokerFailed
+from lastword.core.nearest import did_you_mean
 from lastword.kafka.broker_log import refused_setting, without_frames
 from lastword.kafka.broker_process import is_running
 from lastword.kafka.cluster_files import BrokerSpec, ClusterSpec, NodeFiles, node_files
 from lastword.kafka.connection import Connection
+from lastword.kafka.live_settings import answer
 
 Readiness = Literal["ready", "not yet", "one ended"]
 
@@ -43,6 +46,23 @@ def await_ready(spec: ClusterSpec, folder: Path, log_sizes: Mapping[int, int], t
         if time.monotonic() > give_up_at:
             return "not yet"
         time.sleep(0.02)
+
+
+def unknown_settings(spec: ClusterSpec) -> list[str]:
+    """A line for each setting that the running broker takes without a word, because it does not know it."""
+    if not spec.settings:
+        return []
+    # Named, because an admin client that nobody holds is closed before it has answered.
+    admin = Connection(bootstrap_servers=spec.bootstrap_servers).admin()
+    resource = ConfigResource(ConfigResource.Type.BROKER, str(spec.brokers[0].node_id))
+    told = answer(admin.describe_configs([resource])[resource], "settings of the broker")
+    # The broker shows what it does not know as it shows a password: not at all.
+    known = [name for name, entry in told.items() if not entry.is_sensitive]
+    return [
+        f"the broker knows no setting {name!r} and passes over it: {did_you_mean(name, known) or 'check its name'}"
+        for name in spec.settings
+        if name not in known and "password" not in name
+    ]
 
 
 def _died(broker: BrokerSpec, files: NodeFiles, log_size: int) -> BrokerFailed:
