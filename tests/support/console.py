@@ -45,5 +45,5 @@ def _pattern(promised: str) -> str:
         else:
             # A column's width may differ with what it holds.
             words = r"\s+".join(re.escape(word) for word in line.split())
-            lines.append(words.replace(re.escape("..."), r"[^\n]*?") + r"[^\n\S]*")
+            lines.append(r"[^\n\S]*" + words.replace(re.escape("..."), r"[^\n]*?") + r"[^\n\S]*")
     return r"\n".join(lines)

@@ -58,8 +58,8 @@ def up(args: argparse.Namespace) -> int:
         if not began.started:
             print("\nThe cluster was running already and goes on running; stop it with  lastword down")
             return 0
-        print("\nCtrl-C stops it.", flush=True)
         try:
+            print("\nCtrl-C stops it.", flush=True)
             _attend(cluster)
         except KeyboardInterrupt:
             print("stopping", flush=True)
