@@ -9,7 +9,8 @@ SOAK_ROUNDS ?= 10
 .PHONY: help setup up down test soak check bench docs lock clean
 
 help:
-	@echo "make up      a local Kafka with a compacted table in it; prints 'ready'"
+	@echo "make setup   the virtual environment .venv with the command lastword, and Kafka's jars"
+	@echo "make up      a local Kafka with a compacted table in it; prints 'ready' (PORT=19092 for another port)"
 	@echo "make down    stop it (the data is kept)"
 	@echo "make test    every test, on real Kafka"
 	@echo "make check   lint, types, layers and unit tests (under a minute)"
@@ -34,7 +35,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $(STAMP)
 
 up: setup
-	@$(LASTWORD) up --detach
+	@$(LASTWORD) up --detach $(if $(PORT),--port $(PORT))
 
 down: $(STAMP)
 	@$(LASTWORD) down

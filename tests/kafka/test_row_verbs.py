@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
+import time
 
 import pytest
 
 from lastword.core.fold import fold
 from lastword.kafka.connection import Connection
 from lastword.kafka.murmur2 import partition_of
-from lastword.kafka.reading import read_log
+from lastword.kafka.reading import log_bounds, read_log
 from lastword.kafka.topics import create_topic
 from support.command_line import CommandLine
 from support.waiting import eventually
@@ -190,6 +193,60 @@ def test_int_keys_and_values_are_javas_longs(lastword: CommandLine, connection: 
     assert record.key == (7).to_bytes(8, "big")
     assert record.value == b"\xff" * 8
     assert lastword("get", topic, "7", "--key-codec", "int", "--value-codec", "int") == "-1\n"
+
+
+def test_a_position_that_names_some_partitions_shows_only_those(lastword: CommandLine, topic: str) -> None:
+    lastword("load", topic, "-", given="".join(f"key-{n}:{n}\n" for n in range(30)))
+    assert {row["partition"] for row in jsons(lastword("records", topic, "--from", "1:0", "--json"))} == {1}
+
+
+def test_a_value_that_the_codec_can_not_read_is_an_error_of_get_and_not_data(lastword: CommandLine, topic: str) -> None:
+    lastword("put", topic, "theme", "dark", "--value-codec", "string")
+    done = lastword.run("get", topic, "theme")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "not JSON" in done.stderr
+    assert "--value-codec string" in done.stderr
+    assert lastword("get", topic, "theme", "--value-codec", "string") == "dark\n"
+
+
+def test_small_rows_fit_into_a_topic_that_takes_small_batches_and_a_large_one_is_named(
+    lastword: CommandLine, connection: Connection, topic_name: str
+) -> None:
+    create_topic(connection, topic_name, partitions=1, settings={"max.message.bytes": "20000"})
+    rows = "".join(json.dumps({"key": f"key-{n}", "value": os.urandom(60).hex()}) + "\n" for n in range(500))
+    assert lastword("load", topic_name, "-", given=rows) == "500 records acknowledged\n"
+    large = json.dumps({"key": "large", "value": os.urandom(30_000).hex()})
+    refused = lastword.run("load", topic_name, "-", given=large)
+    assert refused.returncode == 2
+    assert "key b'large', 60002 bytes" in refused.stderr
+    assert "max.message.bytes" in refused.stderr
+
+
+def obey_interrupts() -> None:
+    """As from a terminal: what runs in the background of a shell inherits that they are ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def test_an_interrupted_load_says_what_was_acknowledged_and_a_watch_where_to_go_on(
+    lastword: CommandLine, connection: Connection, topic_name: str
+) -> None:
+    create_topic(connection, topic_name, partitions=1)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    load = lastword.start("load", topic_name, "-", preexec_fn=obey_interrupts, **pipes)
+    watch = lastword.start("watch", topic_name, preexec_fn=obey_interrupts, **pipes)
+    assert load.stdin is not None
+    load.stdin.write("a:1\nb:2\n")
+    load.stdin.flush()
+    eventually(lambda: log_bounds(connection, topic_name)[1] == {0: 2})
+    load.send_signal(signal.SIGINT)
+    # Its standard input stays open until it has ended: it must not end for want of lines.
+    load.wait(timeout=30)
+    assert "interrupted; the 2 records before it were acknowledged" in load.communicate()[1]
+    assert load.returncode == 130
+    time.sleep(1)
+    watch.send_signal(signal.SIGINT)
+    assert "go on from here with  --from 0:2" in watch.communicate(timeout=30)[1]
+    assert watch.returncode == 130
 
 
 def test_a_closed_pipe_ends_a_dump_quietly(lastword: CommandLine, topic: str) -> None:

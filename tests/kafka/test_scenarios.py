@@ -8,9 +8,6 @@ from support.command_line import CommandLine
 
 
 def test_scenario_a_the_profile_store_plays_itself_and_leaves_nothing_running(alone: CommandLine) -> None:
-    # The default port may be taken on this machine: an earlier start chooses another one for good.
-    alone("broker", "start", "--port", "0")
-    alone("broker", "stop")
     played = alone("demo", "profiles")
     counts = [int(count) for count in re.findall(r"^ +(\d+) records", played, re.MULTILINE)]
     assert counts == [5, 8, 13, 10, 9]

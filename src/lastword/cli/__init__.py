@@ -39,7 +39,7 @@ usage: lastword VERB ...        lastword VERB --help shows its options and an ex
 
 {verbs}
 
-Every verb takes --bootstrap-servers HOST:PORT and --config FILE; without them it uses the local cluster.
+Verbs about rows and topics take --bootstrap-servers HOST:PORT and --config FILE; without, they use the local one.
 Start with:  lastword up --detach   then   lastword scan user-profiles
 """
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lastword.cli import options
 from lastword.cli.output import Progress, styled
 from lastword.core.errors import ClusterUnreachable
-from lastword.core.home import default_home
+from lastword.core.home import default_home, default_jars
+
+if TYPE_CHECKING:
+    from lastword.kafka.connection import Connection
+    from lastword.kafka.local import LocalCluster
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
@@ -32,12 +39,7 @@ def play(args: argparse.Namespace) -> int:
     except ClusterUnreachable:
         if args.bootstrap_servers or args.config:
             raise
-        progress = Progress()
-        started = options.local_cluster("default", progress.line, owned=True)
-        began = started.start()
-        progress.clear()
-        print(f"cluster ready after {began.seconds:.1f} s at {began.bootstrap_servers}")
-        connection = options.connection(args)
+        started, connection = _cluster_of_its_own()
     try:
         ProfilesDemo(connection=connection, home=default_home(), say=partial(_say, iter(range(1, 100)))).play()
     finally:
@@ -45,6 +47,30 @@ def play(args: argparse.Namespace) -> int:
             started.close()
             print("cluster stopped: nothing is left running")
     return 0
+
+
+def _cluster_of_its_own() -> tuple[LocalCluster, Connection]:
+    """A fresh cluster on a free port: the play needs none of the user's, and leaves nothing behind."""
+    from lastword.kafka.connection import Connection
+    from lastword.kafka.local import LocalCluster
+
+    progress = Progress()
+    cluster = LocalCluster(
+        name="demo",
+        folder=Path(tempfile.mkdtemp(prefix="lastword-demo-")),
+        jars=default_jars(default_home()),
+        owned=True,
+        temporary=True,
+        tell=progress.line,
+    )
+    try:
+        began = cluster.start(port=0)
+    except BaseException:
+        cluster.close()
+        raise
+    progress.clear()
+    print(f"cluster ready after {began.seconds:.1f} s at {began.bootstrap_servers}")
+    return cluster, Connection(bootstrap_servers=began.bootstrap_servers)
 
 
 def _say(numbers: object, title: str, command: str, seen: str) -> None:

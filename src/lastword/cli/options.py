@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from lastword.core.errors import BadInput, ClusterUnreachable
 from lastword.core.home import default_home, default_jars
@@ -32,8 +32,15 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=32, width=110)
 
 
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line; argparse would print the whole usage first."""
+
+    def error(self, message: str) -> NoReturn:
+        raise BadInput(f"{self.prog}: {message}: see  {self.prog} --help")
+
+
 def verb_parser(verb: str, summary: str, example: str, run: Run | None = None) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"lastword {verb}",
         description=summary,
         epilog="example:\n" + "\n".join(f"  {line}" for line in example.strip().splitlines()),

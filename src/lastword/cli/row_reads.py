@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lastword.cli import options
 from lastword.cli.output import Progress, note, print_json, print_table, shown, styled, when
 from lastword.core.codecs import Codec, codec_named
-from lastword.core.errors import NotFound
+from lastword.core.errors import DecodeError, NotFound
 from lastword.core.lines import row_json
+from lastword.core.position import Position
 from lastword.core.record import Headers, Record
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ def get(args: argparse.Namespace) -> int:
     if args.json:
         _print_bytes(row_json(record, key_codec, value_codec, placed=True))
     else:
-        print(shown(record.value, value_codec))
+        print(_readable(record, value_codec))
     return 0
 
 
@@ -86,8 +88,8 @@ def scan(args: argparse.Namespace) -> int:
     key_codec, value_codec = _codecs(args)
     folded = _folded(args)
     prefix = args.prefix.encode()
-    keys = sorted(key for key in folded.rows if key.startswith(prefix))[: args.limit]
-    rows = [folded.rows[key] for key in keys]
+    matching = sorted(key for key in folded.rows if key.startswith(prefix))
+    rows = [folded.rows[key] for key in matching[: args.limit]]
     if args.json:
         for record in rows:
             _print_bytes(row_json(record, key_codec, value_codec, placed=True))
@@ -99,7 +101,8 @@ def scan(args: argparse.Namespace) -> int:
             for r in rows
         ],
     )
-    print(styled(f"{len(rows)} of {len(folded.rows)} rows at position {folded.position}", "dim"))
+    of = f"{len(matching)} rows that match" if prefix else f"{len(matching)} rows"
+    print(styled(f"{len(rows)} of {of}, at position {folded.position}", "dim"))
     return 0
 
 
@@ -154,18 +157,36 @@ def _watch_parser() -> argparse.ArgumentParser:
         watch,
     )
     made.add_argument("topic")
-    made.add_argument("--from", dest="start", type=options.position, metavar="POSITION", help="start there, not now")
+    made.add_argument(
+        "--from",
+        dest="start",
+        type=options.position,
+        metavar="POSITION",
+        help="start there, and now in partitions it does not name",
+    )
     made.add_argument("--limit", type=options.count_argument, help="end after so many changes")
     options.add_json(made)
     return made
 
 
 def watch(args: argparse.Namespace) -> int:
-    from lastword.kafka.reading import follow
+    from lastword.kafka.reading import follow, log_bounds
 
+    connection = options.connection(args)
+    # Said in full, so that the place to go on from is known for every partition.
+    reached = {**log_bounds(connection, args.topic)[1], **(args.start or {})}
+    try:
+        _print_changes(args, follow(connection, args.topic, start=Position(reached)), reached)
+    except KeyboardInterrupt:
+        note(f"go on from here with  --from {Position(reached)}")
+        raise
+    return 0
+
+
+def _print_changes(args: argparse.Namespace, batches: Iterator[list[Record]], reached: dict[int, int]) -> None:
     key_codec, value_codec = _codecs(args)
     left = args.limit
-    for batch in follow(options.connection(args), args.topic, start=args.start):
+    for batch in batches:
         for record in batch[:left]:
             if args.json:
                 _print_bytes(row_json(record, key_codec, value_codec, placed=True))
@@ -173,12 +194,12 @@ def watch(args: argparse.Namespace) -> int:
                 act = styled("delete", "red") if record.is_tombstone else styled("put   ", "green")
                 value = "" if record.is_tombstone else shown(record.value, value_codec)
                 print(f"{when(record.timestamp)}  {act}  {_key(record, key_codec)}  {value}".rstrip())
+            reached[record.partition] = record.offset + 1
         sys.stdout.flush()
         if left is not None:
             left -= len(batch[:left])
             if left == 0:
-                return 0
-    return 0
+                return
 
 
 def _records_parser() -> argparse.ArgumentParser:
@@ -191,7 +212,11 @@ def _records_parser() -> argparse.ArgumentParser:
     made.add_argument("topic")
     made.add_argument("--partition", type=options.count_argument, help="only this one")
     made.add_argument(
-        "--from", dest="start", type=options.position, metavar="POSITION", help="start there (default: log start)"
+        "--from",
+        dest="start",
+        type=options.position,
+        metavar="POSITION",
+        help="start there, in the partitions it names (default: log start)",
     )
     made.add_argument("--limit", type=options.count_argument, help="at most so many records")
     options.add_json(made)
@@ -205,7 +230,7 @@ def records(args: argparse.Namespace) -> int:
     connection = options.connection(args)
     first, last = log_bounds(connection, args.topic)
     seen = 0
-    for partition in first if args.partition is None else [args.partition]:
+    for partition in _chosen(args, first):
         due = (args.start or first).get(partition, first.get(partition, 0))
         for batch in read_log(connection, args.topic, partitions=[partition], start=args.start, stop=last):
             for record in batch:
@@ -226,6 +251,23 @@ def records(args: argparse.Namespace) -> int:
     if not args.json:
         print(styled(f"{seen} records", "dim"))
     return 0
+
+
+def _chosen(args: argparse.Namespace, known: Position) -> list[int]:
+    """The partition that was asked for, or those that the position names, or all."""
+    if args.partition is not None:
+        return [args.partition]
+    return list(args.start if args.start is not None else known)
+
+
+def _readable(record: Record, codec: Codec) -> str:
+    """The value alone on standard output is data, so what the codec can't read is an error and not a placeholder."""
+    try:
+        codec.decode(record.value or b"")
+    except DecodeError as damage:
+        hint = "see it with --value-codec string or bytes, or with --json"
+        raise DecodeError(f"the value is {damage}: {hint}") from None
+    return shown(record.value, codec)
 
 
 def _codecs(args: argparse.Namespace) -> tuple[Codec, Codec]:

@@ -63,7 +63,7 @@ def create(args: argparse.Namespace) -> int:
         settings=options.settings(args.set),
     )
     for warning in created.warnings:
-        note(warning)
+        note(f"warning: {warning}")
     print(f"topic {created.name}: {created.partitions} partitions, {created.replication} replica(s)")
     return 0
 
@@ -169,7 +169,7 @@ def alter(args: argparse.Namespace) -> int:
         move_keys=args.yes_move_keys,
     )
     for warning in altered.warnings:
-        note(warning)
+        note(f"warning: {warning}")
     changes = [f"{name}={value}" for name, value in altered.settings.items()]
     changes += [f"{name} is the default again" for name in altered.reset]
     changes += [f"{altered.partitions} partitions"] if args.partitions is not None else []
@@ -260,7 +260,7 @@ def compact(args: argparse.Namespace) -> int:
         print_json(asdict(done))
         return 0
     print_table(
-        ["PARTITION", "RECORDS", "NOW", "ON DISK", "NOW", "WHY NOT SMALLER"],
+        ["PARTITION", "RECORDS BEFORE", "AFTER", "BYTES BEFORE", "AFTER", "WHY NOT SMALLER"],
         [
             [p.partition, p.before.records, p.after.records, size(p.bytes_before), size(p.bytes_after), p.why or ""]
             for p in done.partitions

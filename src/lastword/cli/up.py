@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import signal
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -94,8 +97,11 @@ def _make_ready(cluster: LocalCluster, port: int | None) -> Started:
     _tell_start(began)
     rows = _load_table(began.bootstrap_servers)
     print(f"ready: table {TABLE} with {rows} rows at {began.bootstrap_servers}\n\nTry:")
-    width = max(map(len, _TRY))
-    for command, meaning in _TRY.items():
+    # Before the environment is activated, the command is found only by its path.
+    name = "lastword" if shutil.which("lastword") else os.path.relpath(sys.argv[0])
+    lines = {command.replace("lastword", name, 1): meaning for command, meaning in _TRY.items()}
+    width = max(map(len, lines))
+    for command, meaning in lines.items():
         print(f"  {command:<{width}}  {meaning}", flush=True)
     return began
 

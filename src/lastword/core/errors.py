@@ -6,6 +6,7 @@ LastwordError                    exit 1: the thing asked for is not so
 │   └── DecodeError              bytes that the codec can't read
 ├── ExtraMissing                 exit 2: an optional part is not installed
 ├── NotFound                     exit 1: no such topic, key or cluster
+├── AlreadyExists                exit 1: a topic of that name is there
 ├── AlterRefused                 exit 1: the cluster refused a change of settings; nothing was changed
 ├── WriteFailed                  exit 1: the cluster did not acknowledge a record
 ├── BrokerFailed                 exit 1: a local broker would not start or stop
@@ -49,6 +50,10 @@ class ExtraMissing(LastwordError):
 
 
 class NotFound(LastwordError):
+    pass
+
+
+class AlreadyExists(LastwordError):
     pass
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lastword.core.errors import AlreadyExists
 from lastword.core.home import default_home, default_jars
 from lastword.kafka.connection import Connection
 from lastword.kafka.local import LocalCluster
@@ -42,9 +43,16 @@ class Cluster:
         settings: Mapping[str, str] | None = None,
         key: str = "string",
         value: str = "json",
+        exist_ok: bool = False,
     ) -> Table:
-        """Makes a compacted topic and gives its table."""
-        create_topic(self._connection, topic, partitions=partitions, replication=replication, settings=settings or {})
+        """Makes a compacted topic and gives its table; with `exist_ok` one that is there is taken as it is."""
+        try:
+            create_topic(
+                self._connection, topic, partitions=partitions, replication=replication, settings=settings or {}
+            )
+        except AlreadyExists:
+            if not exist_ok:
+                raise
         return self.table(topic, key=key, value=value)
 
     def close(self) -> None:

@@ -137,7 +137,7 @@ def follow(connection: Connection, topic: str, *, start: Position | None = None)
         consumer.assign([TopicPartition(topic, p, offset) for p, offset in begins.items()])
         while True:
             messages = _next_batch(consumer, patience_s=0.5)
-            yield [_record(message) for message in messages if _is_record(message, topic)]
+            yield [_record(m, m.partition(), m.offset()) for m in messages if _is_record(m, topic)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +191,7 @@ def _records_before_ends(
         if message.error() is None:
             partition, offset = message.partition(), message.offset()
             if offset < ends[partition]:
-                records.append(_record(message))
+                records.append(_record(message, partition, offset))
             pending[partition] = offset + 1
         elif not _is_record(message, topic) and message.offset() >= ends.get(message.partition(), 0):
             pending.pop(message.partition(), None)
@@ -224,16 +224,11 @@ def _is_record(message: Any, topic: str) -> bool:
     raise translated(error, f"reading {topic}")
 
 
-def _record(message: Any) -> Record:
+def _record(message: Any, partition: int, offset: int) -> Record:
     headers = message.headers()
-    return Record(
-        message.key(),
-        message.value(),
-        message.partition(),
-        message.offset(),
-        message.timestamp()[1],
-        _headers(headers) if headers else (),
-    )
+    if headers:
+        return Record(message.key(), message.value(), partition, offset, message.timestamp()[1], _headers(headers))
+    return Record(message.key(), message.value(), partition, offset, message.timestamp()[1])
 
 
 def _headers(pairs: object) -> Headers:

@@ -80,9 +80,13 @@ class Table:
         """How many keys are live, exactly."""
         return len(fold_topic(self._connection, self.topic).rows)
 
-    def watch(self, start: Position | None = None) -> Iterator[Row]:
-        """Puts and deletes as they are committed, from now or from a position, without end."""
-        for batch in follow(self._connection, self.topic, start=start):
+    def watch(self, start: Position | str | None = None) -> Iterator[Row]:
+        """Puts and deletes as they are committed, from now or from a position, without end.
+
+        Partitions that the position does not name are watched from now on.
+        """
+        begin = Position.parse(start) if isinstance(start, str) else start
+        for batch in follow(self._connection, self.topic, start=begin):
             for record in batch:
                 if record.key is not None:
                     yield self._row(record)

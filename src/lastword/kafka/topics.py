@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-from lastword.core.errors import BadInput, LastwordError
+from lastword.core.errors import AlreadyExists, BadInput, LastwordError
 from lastword.kafka.connection import Connection, translated
 from lastword.kafka.live_settings import SettingNow, alter_settings, answer, settings_now
 from lastword.kafka.settings_table import TOPIC_SETTINGS
@@ -136,7 +136,7 @@ _MOVES_KEYS = (
 
 def _not_created(failure: KafkaException, connection: Connection, name: str) -> LastwordError:
     if failure.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
-        return LastwordError(
+        return AlreadyExists(
             f"topic {name!r} exists already at {connection.bootstrap_servers}: change it with  lastword topic alter "
             f"{name} --set NAME=VALUE, or remove it first with  lastword topic delete {name}"
         )

@@ -7,17 +7,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from lastword.core.errors import BadInput, LastwordError, WriteFailed
 from lastword.core.lines import Write
 from lastword.core.position import Position
 from lastword.core.record import Headers
 from lastword.kafka.connection import Connection, translated
+from lastword.kafka.live_settings import settings_now
 from lastword.kafka.nudge import NUDGE_KEY
 
 _MAX_RECORD_BYTES = 64 * 1024 * 1024
 _ACK_EVERY = 10_000
+_BATCH_BYTES = 1_000_000
+_BATCH_FRAME_BYTES = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +44,11 @@ class Writer:
         self.topic = topic
         self._patience_s = patience_s
         self._single = connection.producer(
-            linger_ms=0, message_max_bytes=_MAX_RECORD_BYTES, message_timeout_ms=int(patience_s * 1000)
+            linger_ms=0,
+            message_max_bytes=_MAX_RECORD_BYTES,
+            message_timeout_ms=int(patience_s * 1000),
+            # As in a load: whether a value fits into the topic must not depend on how it is written.
+            compression_type="lz4",
         )
         connection.topic(topic, self._single)
 
@@ -97,9 +104,11 @@ def load(
 
     A mistake in `writes` stops it: what came before is flushed first, and LoadStopped says how much that was.
     """
-    failed: list[tuple[KafkaError, Message]] = []
+    connection.topic(topic)
+    failed: list[tuple[KafkaError, Any]] = []
     producer = connection.producer(
         linger_ms=50,
+        batch_size=_batch_bytes(connection, topic),
         queue_buffering_max_messages=500_000,
         queue_buffering_max_kbytes=512 * 1024,
         message_max_bytes=_MAX_RECORD_BYTES,
@@ -110,12 +119,41 @@ def load(
         delivery_report_only_error=True,
         on_delivery=lambda error, message: failed.append((error, message)),
     )
-    connection.topic(topic, producer)
-    sent, mistake = 0, None
+    sent, mistake = _send(producer, topic, writes, failed, progress)
+    try:
+        _flush(producer, patience_s + 5)
+    except KeyboardInterrupt:
+        mistake = _interrupted()
+    lost = len(failed) + len(producer)
+    if failed:
+        error, message = failed[0]
+        row = f"{topic}, key {(message.key() or b'')[:60]!r}, {len(message.value() or b'')} bytes"
+        mistake = translated(error, f"writing to {row}")
+    return _acknowledged(topic, sent, lost, mistake)
+
+
+def _send(
+    producer: Producer,
+    topic: str,
+    writes: Iterable[Write],
+    failed: list[tuple[KafkaError, Any]],
+    progress: Callable[[int], None] | None,
+) -> tuple[int, LastwordError | None]:
+    """How many were queued, up to the end of `writes`, the first mistake in them or the first failure to send."""
+    sent, produce = 0, producer.produce
     try:
         for write in writes:
-            check_key(write.key)
-            _produce(producer, topic, write)
+            key = write.key
+            # Asked here first: a call for each of a million good keys would cost a tenth of the speed.
+            if not key or key == NUDGE_KEY:
+                check_key(key)
+            try:
+                if write.headers:
+                    produce(topic, write.value, key, headers=list(write.headers))
+                else:  # the keyword alone, with nothing in it, would cost a third of the call
+                    produce(topic, write.value, key)
+            except BufferError:
+                _wait_for_room(producer, topic, write)
             sent += 1
             if sent % _ACK_EVERY == 0:
                 producer.poll(0)
@@ -124,25 +162,40 @@ def load(
                 if progress is not None:
                     progress(sent)
     except LastwordError as refusal:
-        mistake = refusal
+        return sent, refusal
+    except KeyboardInterrupt:
+        return sent, _interrupted()
     except KafkaException as failure:
-        mistake = translated(failure, f"writing to {topic}")
-    _flush(producer, patience_s + 5)
-    lost = len(failed) + len(producer)
-    if failed:
-        mistake = translated(failed[0][0], f"writing to {topic}")
-    return _acknowledged(topic, sent, lost, mistake)
+        return sent, translated(failure, f"writing to {topic}")
+    return sent, None
+
+
+def _interrupted() -> LastwordError:
+    mistake = LastwordError("interrupted")
+    mistake.exit_code = 130
+    return mistake
 
 
 def _acknowledged(topic: str, sent: int, lost: int, mistake: LastwordError | None) -> int:
     """How many of those sent were acknowledged: all of them, or an error that says how many."""
     if lost:
         # Not the first so many: partitions fail each in its own time.
-        told = f"{sent - lost} of the {sent} records sent were acknowledged: load all of them again"
+        told = f"{sent - lost} of the {sent} records sent were acknowledged: put that right and load all of them again"
         raise LoadStopped(mistake or WriteFailed(f"writing to {topic}: no answer in time"), told, sent - lost)
     if mistake is not None:
         raise LoadStopped(mistake, f"the {sent} records before it were acknowledged", sent)
     return sent
+
+
+def _batch_bytes(connection: Connection, topic: str) -> int:
+    """As large as a batch may be: the topic's limit is for a batch, and ours would be refused as a whole."""
+    admin = connection.admin()
+    try:
+        limit = int(settings_now(admin, topic)["max.message.bytes"].value)
+    except LastwordError:
+        # Without the right to see the settings, what most topics take.
+        return _BATCH_BYTES
+    return max(1, min(_BATCH_BYTES, limit - _BATCH_FRAME_BYTES))
 
 
 def check_key(key: bytes | None) -> None:
@@ -153,17 +206,15 @@ def check_key(key: bytes | None) -> None:
         raise BadInput(f"the key {NUDGE_KEY.decode()!r} is reserved for compaction: choose another")
 
 
-def _produce(producer: Producer, topic: str, write: Write) -> None:
-    """Queues one record, waiting for room while the queue is full."""
+def _wait_for_room(producer: Producer, topic: str, write: Write) -> None:
+    """Queues a record as soon as the full queue has room for it: in its turn, before any later one."""
     while True:
+        producer.poll(0.05)
         try:
-            if write.headers:
-                producer.produce(topic, write.value, write.key, headers=list(write.headers))
-            else:  # the keyword alone, with nothing in it, would cost a third of the call
-                producer.produce(topic, write.value, write.key)
+            producer.produce(topic, write.value, write.key, headers=list(write.headers))
             return
         except BufferError:
-            producer.poll(0.05)
+            continue
 
 
 def _flush(producer: Producer, timeout_s: float) -> None:
