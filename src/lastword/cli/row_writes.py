@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
@@ -92,18 +92,18 @@ def load(args: argparse.Namespace) -> int:
         raise BadInput("--separator is empty: give the text between key and value")
     connection = options.connection(args)
     progress = Progress("loading")
-    began = time.monotonic()
+    times: list[float] = []
     with _opened(args.file) as file:
-        reading = _Reading(file)
+        size = os.fstat(file.fileno()).st_size if file.seekable() else 0
         loaded = writing.load(
             connection,
             args.topic,
-            _writes(args, reading),
-            progress=lambda done: progress.share(done, reading.share()),
+            _writes(args, file, at_start=lambda: times.append(time.monotonic())),
+            progress=lambda done: progress.share(done, _share_read(file, size)),
         )
     progress.clear()
     if args.json:
-        print_json({"acknowledged": loaded, "seconds": round(time.monotonic() - began, 6)})
+        print_json({"acknowledged": loaded, "seconds": round(time.monotonic() - times[0], 6)})
     else:
         print(f"{loaded} records acknowledged")
     return 0
@@ -146,37 +146,30 @@ def _opened(name: str) -> AbstractContextManager[BinaryIO]:
         raise BadInput(f"{name}: {failure.strerror}: give a file, or - for standard input") from None
 
 
-class _Reading:
-    """The lines of a file, and how much of it has been read."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._read = 0
-        self._size = os.fstat(file.fileno()).st_size
-
-    def __iter__(self) -> Iterator[bytes]:
-        for line in self._file:
-            self._read += len(line)
-            yield line
-
-    def share(self) -> float | None:
-        """From 0 to 1; None for a pipe, whose end nobody knows."""
-        return min(1.0, self._read / self._size) if self._size else None
+def _share_read(file: BinaryIO, size: int) -> float | None:
+    """How much of a file has been read, from 0 to 1; None for a pipe, whose end nobody knows."""
+    return min(1.0, file.tell() / size) if size else None
 
 
-def _writes(args: argparse.Namespace, lines: Iterable[bytes]) -> Iterator[Write]:
+def _writes(args: argparse.Namespace, lines: Iterable[bytes], *, at_start: Callable[[], None]) -> Iterator[Write]:
     """The writes that the lines ask for; blank lines hold no row and are passed over."""
     key_codec, value_codec = codec_named(args.key_codec), codec_named(args.value_codec)
     form = None if args.format == "auto" else args.format
+    at_start()
     for number, line in enumerate(lines, 1):
-        text = line.removeprefix(b"\xef\xbb\xbf")
-        if not text or text.isspace():
+        text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+        if text.isspace():
             continue
-        form = form or ("jsonl" if text.lstrip().startswith(b"{") else "kv")
+        if form is None:
+            form = "jsonl" if text.lstrip().startswith(b"{") else "kv"
         if form == "jsonl":
             yield write_of_json_line(text, number, key_codec, value_codec)
         else:
-            text = text.rstrip(b"\r\n")
             yield write_of_kv_line(
-                text, number, key_codec, value_codec, separator=args.separator, null_marker=args.null_marker
+                text.rstrip(b"\r\n"),
+                number,
+                key_codec,
+                value_codec,
+                separator=args.separator,
+                null_marker=args.null_marker,
             )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
 
 from lastword.core.errors import BadInput, LastwordError, WriteFailed
 from lastword.core.lines import Write
@@ -104,11 +105,12 @@ def load(
 
     A mistake in `writes` stops it: what came before is flushed first, and LoadStopped says how much that was.
     """
-    connection.topic(topic)
+    admin = connection.admin()
+    connection.topic(topic, admin)
     failed: list[tuple[KafkaError, Any]] = []
     producer = connection.producer(
         linger_ms=50,
-        batch_size=_batch_bytes(connection, topic),
+        batch_size=_batch_bytes(admin, topic),
         queue_buffering_max_messages=500_000,
         queue_buffering_max_kbytes=512 * 1024,
         message_max_bytes=_MAX_RECORD_BYTES,
@@ -187,9 +189,8 @@ def _acknowledged(topic: str, sent: int, lost: int, mistake: LastwordError | Non
     return sent
 
 
-def _batch_bytes(connection: Connection, topic: str) -> int:
+def _batch_bytes(admin: AdminClient, topic: str) -> int:
     """As large as a batch may be: the topic's limit is for a batch, and ours would be refused as a whole."""
-    admin = connection.admin()
     try:
         limit = int(settings_now(admin, topic)["max.message.bytes"].value)
     except LastwordError:
