@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from confluent_kafka import TopicPartition
 from hypothesis import HealthCheck, given, settings
 
 from lastword.core.errors import BadInput, NotFound
@@ -14,7 +15,7 @@ from lastword.core.record import Record
 from lastword.kafka import reading
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import fold_topic, follow, log_bounds, read_log
-from lastword.kafka.topics import create_topic, delete_topic
+from lastword.kafka.topics import alter_topic, create_topic, delete_topic
 from support.logs import PARTITIONS, Act, Put, leave_open, logs, write_log
 from support.waiting import eventually
 
@@ -115,6 +116,45 @@ def test_a_topic_that_is_not_there_gets_the_nearest_name(connection: Connection,
     create_topic(connection, topic_name, partitions=1)
     with pytest.raises(NotFound, match=f"did you mean '{topic_name}'"):
         fold_topic(connection, topic_name + "x")
+
+
+def test_a_position_before_the_start_of_the_log_is_refused(connection: Connection, topic_name: str) -> None:
+    create_topic(connection, topic_name, partitions=1, settings={"cleanup.policy": "delete"})
+    write_log(connection, topic_name, [Act(puts=(Put(key=b"a", value=b"1", partition=0),) * 5, ending="plain")])
+    admin = connection.admin()
+    for deleted in admin.delete_records([TopicPartition(topic_name, 0, 3)]).values():
+        deleted.result()
+    with pytest.raises(BadInput, match="starts at 3"):
+        list(read_log(connection, topic_name, start=Position({0: 1})))
+    assert [record.offset for batch in read_log(connection, topic_name) for record in batch] == [3, 4]
+
+
+def test_records_without_a_key_are_counted_and_in_no_table(connection: Connection, topic_name: str) -> None:
+    create_topic(connection, topic_name, partitions=1, settings={"cleanup.policy": "delete"})
+    puts = (Put(key=None, value=b"1", partition=0), Put(key=b"a", value=b"2", partition=0))
+    write_log(connection, topic_name, [Act(puts=puts, ending="plain")])
+    folded = fold_topic(connection, topic_name)
+    assert (list(folded.rows), folded.keyless_records) == ([b"a"], 1)
+
+
+def test_following_takes_partitions_that_are_added_and_ends_when_the_topic_is_deleted(
+    connection: Connection, topic_name: str
+) -> None:
+    create_topic(connection, topic_name, partitions=1)
+    following = follow(connection, topic_name)
+    next(following)
+    alter_topic(connection, topic_name, partitions=2, move_keys=True)
+    write_log(connection, topic_name, [Act(puts=(Put(key=b"a", value=b"1", partition=1),), ending="plain")])
+    seen: list[Record] = []
+
+    def saw_it() -> bool:
+        seen.extend(next(following))
+        return [record.partition for record in seen] == [1]
+
+    eventually(saw_it)
+    delete_topic(connection, topic_name)
+    with pytest.raises(NotFound):
+        eventually(lambda: next(following) is None)
 
 
 def test_following_from_a_position_gives_what_came_after_it_and_goes_on(

@@ -40,6 +40,9 @@ class CommandLine:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("LASTWORD_")}
         return {**kept, "LASTWORD_HOME": str(self.home), "LASTWORD_JARS": str(JARS), **self.environ}
 
-    @staticmethod
-    def _command(words: tuple[str, ...]) -> list[str]:
-        return [str(Path(sys.executable).parent / "lastword"), *words]
+    @property
+    def program(self) -> Path:
+        return Path(sys.executable).parent / "lastword"
+
+    def _command(self, words: tuple[str, ...]) -> list[str]:
+        return [str(self.program), *words]

@@ -105,6 +105,14 @@ def test_a_schema_registry_frame_is_shown_with_its_schema_id(codec: str) -> None
         CODECS[codec].decode(b"\x00\x00\x00\x00\x2aabc")
 
 
+def test_a_value_nested_deeper_than_python_goes_is_a_value_that_can_not_be_read() -> None:
+    deep = b"[" * 20_000 + b"]" * 20_000
+    with pytest.raises(DecodeError, match="not JSON"):
+        CODECS["json"].decode(deep)
+    with pytest.raises(BadInput, match="not JSON"):
+        CODECS["json"].parse(deep.decode())
+
+
 def test_an_unknown_codec_gets_the_nearest_name() -> None:
     with pytest.raises(BadInput, match="did you mean 'json'"):
         codec_named("jsno")

@@ -81,6 +81,9 @@ def test_bytes_that_are_not_json_travel_as_base64_with_the_reason() -> None:
         (b'{"key": "a", "value_base64": "*"}', "not base64"),
         (b'{"key": "\xff", "value": 1}', "not UTF-8"),
         (b'{"key": "a", "value": "\xff"}', "not UTF-8"),
+        (b'{"key": "", "value": 1}', "the key is empty"),
+        (b'{"key": "a", "key_base64": "YQ==", "value": 1}', 'both "key" and "key_base64"'),
+        (b'{"key": "a", "value": ' + b"[" * 20000 + b"]" * 20000 + b"}", "ecursion"),
     ],
 )
 def test_a_bad_json_line_is_refused_with_its_number_and_the_reason(line: bytes, reason: str) -> None:
@@ -97,11 +100,13 @@ def test_a_kv_line_is_split_at_the_first_separator() -> None:
 def test_a_kv_tombstone_needs_a_null_marker() -> None:
     assert write_of_kv_line(b"a:NULL", 1, STRING, STRING, separator=":", null_marker="NULL") == Write(b"a", None)
     assert write_of_kv_line(b"a:NULL", 1, STRING, STRING, separator=":", null_marker=None) == Write(b"a", b"NULL")
+    assert write_of_kv_line(b"a:NULLABLE", 1, STRING, STRING, separator=":", null_marker="NULL").value == b"NULLABLE"
     assert write_of_kv_line(b"a:", 1, STRING, STRING, separator=":", null_marker=None) == Write(b"a", b"")
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"), [(b"no separator", "no ':'"), (b"a:oops", "not JSON"), (b"\xff:1", "UTF-8")]
+    ("line", "reason"),
+    [(b":1", "the key is empty"), (b"no separator", "no ':'"), (b"a:oops", "not JSON"), (b"\xff:1", "UTF-8")],
 )
 def test_a_bad_kv_line_is_refused_with_its_number_and_the_reason(line: bytes, reason: str) -> None:
     with pytest.raises(BadLine, match="line 3: ") as refusal:

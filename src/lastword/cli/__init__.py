@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from typing import TextIO
 
 from lastword import __version__
 from lastword.core.errors import BadInput, BrokerFailed, LastwordError
@@ -47,8 +48,13 @@ Start with:  lastword up --detach   then   lastword scan user-profiles
 def main(argv: list[str] | None = None) -> int:
     """Runs one command; the exit code: 0 done, 1 not so, 2 bad usage or input, 3 the cluster could not be reached."""
     words = sys.argv[1:] if argv is None else argv
+    # A stream that the caller closed is None in Python.
+    sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = sys.stderr or _nowhere()
     try:
-        return _run(words)
+        code = _run(words)
+        sys.stdout.flush()
+        return code
     except LastwordError as error:
         _print_error(error)
         return error.exit_code
@@ -56,8 +62,13 @@ def main(argv: list[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         # The reader of our pipe has seen enough (`lastword dump t | head`). Nothing more may be written to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
+    except OSError as failure:
+        _drop_output()
+        where = f"{failure.filename}: " if failure.filename else ""
+        _print_error(LastwordError(f"{where}{failure.strerror or failure}: check the disk, the folder and its rights"))
+        return 1
 
 
 def _run(words: list[str]) -> int:
@@ -79,12 +90,22 @@ def _run(words: list[str]) -> int:
     args = parser.parse_args(words[1:])
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     code: int = args.run(args)
-    sys.stdout.flush()
     return code
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - open as long as the process; pathlib is slow to load
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_error(error: LastwordError) -> None:
     sys.stdout.flush()
+    if sys.stderr.isatty():
+        # Over what is left of a progress line.
+        sys.stderr.write("\r\x1b[K")
     print(f"lastword: {error}", file=sys.stderr)
     if isinstance(error, BrokerFailed):
         for line in error.log_tail:

@@ -86,10 +86,19 @@ def add_codecs(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--value-codec", default="json", metavar="CODEC", help=f"{choices}; default json")
 
 
+def utf8(text: str) -> bytes:
+    """The text as bytes; BadInput for an argument that is not text at all."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise BadInput(f"{text!r} is not valid UTF-8 text: check the argument") from None
+
+
 def settings(given: list[str]) -> dict[str, str]:
     """What `--set KEY=VALUE` was given, by name."""
     pairs: dict[str, str] = {}
     for text in given:
+        utf8(text)
         name, found, value = text.partition("=")
         if not found or not name.strip():
             raise BadInput(f"--set {text!r}: write it like segment.ms=10s")
@@ -120,6 +129,7 @@ def connection(args: argparse.Namespace) -> Connection:
     properties = read_properties(Path(path)) if path else {}
     named = properties.pop("bootstrap.servers", None)
     servers = args.bootstrap_servers or os.environ.get("LASTWORD_BOOTSTRAP_SERVERS") or named or _local_servers()
+    utf8(servers)
     chosen = Connection(bootstrap_servers=servers, properties=properties)
     restore_left_behind(chosen, default_home(), note)
     return chosen

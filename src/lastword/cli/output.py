@@ -65,7 +65,10 @@ def when(timestamp_ms: int) -> str:
     """A record's time in UTC, or `-` for a record without one."""
     if timestamp_ms < 0:
         return "-"
-    moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+    try:
+        moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return str(timestamp_ms)
     return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{timestamp_ms % 1000:03d}"
 
 
@@ -86,7 +89,7 @@ class Progress:
 
     def __init__(self, label: str = "") -> None:
         self._label = label
-        self._live = sys.stderr.isatty()
+        self._live = sys.stderr is not None and sys.stderr.isatty()
         self._drawn_at = 0.0
         self._began = time.monotonic()
         self._said = ""

@@ -87,7 +87,7 @@ def _scan_parser() -> argparse.ArgumentParser:
 def scan(args: argparse.Namespace) -> int:
     key_codec, value_codec = _codecs(args)
     folded = _folded(args)
-    prefix = args.prefix.encode()
+    prefix = options.utf8(args.prefix)
     matching = sorted(key for key in folded.rows if key.startswith(prefix))
     rows = [folded.rows[key] for key in matching[: args.limit]]
     if args.json:
@@ -125,7 +125,7 @@ def count(args: argparse.Namespace) -> int:
 def _dump_parser() -> argparse.ArgumentParser:
     made = options.verb_parser(
         "dump",
-        "Prints the live rows as JSON lines that `load` reads back to the byte.",
+        "Prints the live rows as JSON lines that `load` reads back.",
         "lastword dump user-profiles > users.jsonl\nlastword load user-profiles-copy users.jsonl",
         dump,
     )

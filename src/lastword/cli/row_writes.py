@@ -133,11 +133,14 @@ def _headers(given: list[str]) -> Headers:
         name, found, value = text.partition("=")
         if not found or not name:
             raise BadInput(f"--header {text!r}: write it like source=cli")
-        pairs.append((name, value.encode()))
+        options.utf8(name)
+        pairs.append((name, options.utf8(value)))
     return tuple(pairs)
 
 
 def _opened(name: str) -> AbstractContextManager[BinaryIO]:
+    if name == "-" and sys.stdin is None:
+        raise BadInput("standard input is closed: give a file")
     if name == "-":
         return nullcontext(sys.stdin.buffer)
     try:

@@ -87,14 +87,14 @@ class _Json:
         # The standard library's writer and not msgspec's: that one turns NaN into null without a word.
         try:
             return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
-        except (TypeError, ValueError) as refusal:
+        except (TypeError, ValueError, RecursionError) as refusal:
             raise BadInput(f"not a JSON value: {refusal}") from None
 
     def decode(self, raw: bytes) -> Any:
         _refuse_registry_frame(raw)
         try:
             return msgspec.json.decode(raw)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as damage:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as damage:
             raise DecodeError(_not_json(raw, damage)) from None
 
     def parse(self, text: str) -> bytes:
@@ -110,7 +110,7 @@ class _Json:
             # Checks without decoding and keeps the bytes; strings inside are not checked, so UTF-8 is checked here.
             _raw.decode(raw)
             raw.isascii() or raw.decode()
-        except (msgspec.MsgspecError, UnicodeDecodeError) as damage:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as damage:
             _refuse_registry_frame(raw)
             raise DecodeError(_not_json(raw, damage)) from None
         whole = raw.strip()
@@ -201,7 +201,7 @@ def _refuse_registry_frame(raw: bytes) -> None:
 def _decoded(raw: Json) -> Any:
     try:
         return _any.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as damage:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as damage:
         raise BadInput(_not_json(raw, damage)) from None
 
 

@@ -3,7 +3,7 @@
 In JSON a row is `{"key": ..., "value": ...}` with partition, offset, timestamp and headers where they are known. A
 tombstone is `{"key": ..., "tombstone": true}`; `"value": null` is the JSON value null. Bytes that the codec can't
 read appear as `key_base64` or `value_base64` beside a `decode_error`, and are read back from there: what a dump
-writes, a load restores to the byte.
+writes, a load restores: raw bytes to the byte, JSON to the token (space around a value and line breaks in it may go).
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class _PlainLine(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     value: msgspec.Raw
 
 
+_NO_KEY = "the key is empty: a compacted topic needs a key on every record"
 _decoder = msgspec.json.Decoder(_JsonLine)
 _plain_decoder = msgspec.json.Decoder(_PlainLine)
 
@@ -81,8 +82,9 @@ def write_of_json_line(line: bytes, number: int, key_codec: Codec, value_codec: 
     if key_codec.name == "string":
         try:
             plain = _plain_decoder.decode(line)
-            return Write(plain.key.encode(), value_codec.from_json(plain.value))
-        except (msgspec.MsgspecError, UnicodeError, BadInput):
+            if plain.key:
+                return Write(plain.key.encode(), value_codec.from_json(plain.value))
+        except (msgspec.MsgspecError, UnicodeError, RecursionError, BadInput):
             pass  # a tombstone, headers, base64, or a mistake: the whole shape takes it or says what is wrong
     try:
         told = _decoder.decode(line)
@@ -94,10 +96,12 @@ def write_of_json_line(line: bytes, number: int, key_codec: Codec, value_codec: 
         else:
             value = _bytes_of("value", told.value, told.value_base64, value_codec)
         headers = tuple((name, _header_bytes(text)) for name, text in told.headers) if told.headers else ()
-    except (msgspec.MsgspecError, UnicodeDecodeError) as damage:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as damage:
         raise BadLine(number, f'{damage}: a row is {{"key": ..., "value": ...}} on one line') from None
     except BadInput as refusal:
         raise BadLine(number, str(refusal)) from None
+    if not key:
+        raise BadLine(number, _NO_KEY)
     return Write(key, value, headers)
 
 
@@ -112,6 +116,8 @@ def write_of_kv_line(
     key, found, value = text.partition(separator)
     if not found:
         raise BadLine(number, f"no {separator!r} between key and value: write it like user-1{separator}5")
+    if not key:
+        raise BadLine(number, _NO_KEY)
     try:
         raw = None if null_marker is not None and value == null_marker else value_codec.parse(value)
         return Write(key_codec.parse(key), raw)
@@ -129,6 +135,8 @@ def _field(name: bytes, raw: bytes, codec: Codec) -> bytes:
 
 def _bytes_of(name: str, plain: msgspec.Raw | msgspec.UnsetType, encoded: Any, codec: Codec) -> bytes:
     if encoded is not msgspec.UNSET:
+        if not isinstance(plain, msgspec.UnsetType):
+            raise BadInput(f'has both "{name}" and "{name}_base64": keep one of them')
         return _unbase64(encoded)
     if isinstance(plain, msgspec.UnsetType):
         advice = 'add "value", or "tombstone": true to delete' if name == "value" else 'add "key"'

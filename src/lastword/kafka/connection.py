@@ -134,6 +134,7 @@ _KINDS: dict[int, tuple[Callable[[str], LastwordError], str]] = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: (LastwordError, _RIGHTS),
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (LastwordError, _RIGHTS),
     KafkaError.GROUP_AUTHORIZATION_FAILED: (LastwordError, _RIGHTS),
+    KafkaError.INVALID_CONFIG: (BadInput, "see  lastword topic explain"),
     KafkaError.MSG_SIZE_TOO_LARGE: (BadInput, "raise max.message.bytes of the topic, or make the value smaller"),
 }
 
@@ -145,7 +146,10 @@ def _made(client: type[_Client], settings: dict[str, Any]) -> _Client:
     try:
         return client(settings)
     except KafkaException as refusal:
-        raise BadInput(f"client settings: {_reason(refusal)}: check the file given with --config") from None
+        raise BadInput(f"client settings: {_reason(refusal)}: check them (--config)") from None
+    except (TypeError, ValueError, AttributeError, SystemError) as refusal:
+        # The Python client's own settings take functions, which a file can't hold.
+        raise BadInput(f"client settings: {refusal}: check them (--config)") from None
 
 
 def _dotted(settings: Mapping[str, Any]) -> dict[str, Any]:

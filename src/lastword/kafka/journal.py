@@ -138,15 +138,20 @@ def restore_left_behind(connection: Connection, home: Path, tell: Tell) -> list[
     Without such entries it costs the listing of one folder and makes no connection. What can't be undone now is
     told and stays for the next command; it never stops the command that runs.
     """
-    folder = home / "journal"
-    paths = sorted(folder.glob("*.json")) if folder.is_dir() else []
     settled: list[Entry] = []
-    for path in paths:
-        with _held(path) as claim:
-            # A live owner restores what it changed itself, and so does another command that got here first.
-            if not isinstance(claim, _Owner) and (entry := _settle(connection, claim, tell)) is not None:
-                settled.append(entry)
+    try:
+        for path in sorted(_entries(home / "journal")):
+            with _held(path) as claim:
+                # A live owner restores what it changed itself, and so does another command that got here first.
+                if not isinstance(claim, _Owner) and (entry := _settle(connection, claim, tell)) is not None:
+                    settled.append(entry)
+    except OSError as failure:
+        tell(f"the journal at {failure.filename or home} can't be looked through: {failure.strerror or failure}")
     return settled
+
+
+def _entries(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("*.json") if path.is_file()] if folder.is_dir() else []
 
 
 def _settle(connection: Connection, claim: Claim, tell: Tell) -> Entry | None:

@@ -26,6 +26,7 @@ Progress = Callable[[int, int], None]
 
 _BATCH = 10_000
 _SILENCE_S = 30
+_LOOK_AGAIN_S = 5
 
 # What a broker says of a partition that is known to exist, while it is not told yet who leads it.
 _NO_LEADER_YET = {
@@ -35,6 +36,15 @@ _NO_LEADER_YET = {
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.OFFSET_NOT_AVAILABLE,
+}
+
+# What comes among the records and goes again by itself: the end of a partition for now, a broker that is away.
+_PASSING = _NO_LEADER_YET - {KafkaError.UNKNOWN_TOPIC_OR_PART} | {
+    KafkaError._PARTITION_EOF,
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+    KafkaError._RESOLVE,
 }
 
 # Large fetches and a deep queue: a bounded read wants throughput, and it is over soon.
@@ -135,9 +145,24 @@ def follow(connection: Connection, topic: str, *, start: Position | None = None)
         else:
             begins = dict(last)
         consumer.assign([TopicPartition(topic, p, offset) for p, offset in begins.items()])
+        look_again_at = time.monotonic() + _LOOK_AGAIN_S
         while True:
             messages = _next_batch(consumer, patience_s=0.5)
+            if time.monotonic() >= look_again_at:
+                _follow_added_partitions(connection, consumer, topic, begins)
+                look_again_at = time.monotonic() + _LOOK_AGAIN_S
             yield [_record(m, m.partition(), m.offset()) for m in messages if _is_record(m, topic)]
+
+
+def _follow_added_partitions(connection: Connection, consumer: Consumer, topic: str, known: dict[int, int]) -> None:
+    """Takes partitions that were added since; NotFound when the topic is gone, and patience when the cluster is."""
+    try:
+        added = [p for p in connection.topic(topic, consumer).partitions if p not in known]
+    except ClusterUnreachable:
+        return
+    known.update(dict.fromkeys(added, 0))
+    if added:
+        consumer.incremental_assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in added])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,14 +193,17 @@ def _bounded(consumer: Consumer, topic: str, span: _Span, progress: Progress | N
     total, heard_at = span.total(), time.monotonic()
     while pending:
         messages = _next_batch(consumer, patience_s=0.2)
-        if messages:
+        before = dict(pending)
+        records = _records_before_ends(messages, topic, span.ends, pending)
+        if pending != before:
             heard_at = time.monotonic()
+            # What is written after the end is not ours, and must not pass for a sign of life of the others.
+            consumer.incremental_unassign([TopicPartition(topic, p) for p in before if p not in pending])
         elif time.monotonic() - heard_at > _SILENCE_S:
             raise ClusterUnreachable(
                 f"reading {topic}: nothing came for {_SILENCE_S} s at position {Position(pending)}: "
                 "is the cluster up?  lastword broker status"
             )
-        records = _records_before_ends(messages, topic, span.ends, pending)
         if records:
             yield records
         if progress is not None:
@@ -214,7 +242,7 @@ def _is_record(message: Any, topic: str) -> bool:
     error = message.error()
     if error is None:
         return True
-    if error.code() == KafkaError._PARTITION_EOF or error.retriable():
+    if error.code() in _PASSING:
         return False
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
         raise LastwordError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,7 @@ class Table:
         self._key_codec = codec_named(key)
         self._value_codec = codec_named(value)
         self._writer: Writer | None = None
+        self._making = threading.Lock()
 
     def put(self, key: Any, value: Any, headers: Mapping[str, str | bytes | None] | None = None) -> Ack:
         """Writes the value and returns when it is acknowledged by all in-sync replicas."""
@@ -103,9 +105,10 @@ class Table:
         self.close()
 
     def _writing(self) -> Writer:
-        if self._writer is None:
-            self._writer = Writer(self._connection, self.topic)
-        return self._writer
+        with self._making:
+            if self._writer is None:
+                self._writer = Writer(self._connection, self.topic)
+            return self._writer
 
     def _row(self, record: Record) -> Row:
         key, bad_key = _decoded(self._key_codec, record.key)

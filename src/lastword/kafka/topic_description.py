@@ -8,15 +8,18 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from lastword.core.errors import LastwordError
-from lastword.kafka.connection import Connection
+from lastword.kafka.connection import Connection, translated
 from lastword.kafka.live_settings import SettingNow, answer, described_settings, settings_now
 from lastword.kafka.log_dirs import sizes_on_disk
 from lastword.kafka.topic_names import is_internal
+
+# Deleted since its name was read, or not ours to see: either way it is not there for this user.
+_NOT_THERE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
@@ -121,9 +124,10 @@ def list_topics(connection: Connection, *, internal: bool = False) -> list[Liste
     for name in names:
         try:
             topic = described[name].result()
-        except KafkaException:
-            # Deleted since its name was read, or not ours to see: either way it is not there for this user.
-            continue
+        except KafkaException as failure:
+            if failure.args[0].code() in _NOT_THERE:
+                continue
+            raise translated(failure, f"topic {name!r}") from None
         listed.append(
             ListedTopic(
                 name=name,

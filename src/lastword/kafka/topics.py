@@ -20,6 +20,8 @@ from lastword.kafka.topic_settings import refuse_unknown, validated
 
 DEFAULT_PARTITIONS = 3
 DEFAULT_REPLICATION = 3
+# Far more than a topic should have; the client library fails beyond.
+MOST_PARTITIONS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +57,8 @@ def create_topic(
     refuse_internal(name, "create")
     checked = validated({"cleanup.policy": "compact", **(settings or {})})
     partitions = DEFAULT_PARTITIONS if partitions is None else partitions
-    if partitions < 1:
-        raise BadInput(f"topic {name!r} with {partitions} partitions: it takes 1 or more")
+    if not 1 <= partitions <= MOST_PARTITIONS:
+        raise BadInput(f"topic {name!r} with {partitions} partitions: it takes from 1 to {MOST_PARTITIONS}")
     admin = connection.admin()
     brokers = len(connection.reach(admin).brokers)
     replication = min(DEFAULT_REPLICATION, brokers) if replication is None else replication
@@ -153,6 +155,8 @@ def _refuse_no_change(name: str, settings: Mapping[str, str], reset: tuple[str, 
 
 
 def _refuse_partitions(name: str, now: int, wanted: int) -> None:
+    if wanted > MOST_PARTITIONS:
+        raise BadInput(f"topic {name!r} with {wanted} partitions: it takes from 1 to {MOST_PARTITIONS}")
     if wanted < now:
         raise BadInput(
             f"topic {name!r} has {now} partitions and Kafka can't take any away: make a new topic with {wanted} and "

@@ -80,7 +80,10 @@ class Writer:
     def __enter__(self) -> Writer:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            # Whoever was interrupted must not wait for what was not acknowledged.
+            self._single.purge()
         self.close()
 
 
@@ -167,6 +170,8 @@ def _send(
         return sent, refusal
     except KeyboardInterrupt:
         return sent, _interrupted()
+    except OSError as failure:
+        return sent, LastwordError(f"reading the rows: {failure.strerror or failure}")
     except KafkaException as failure:
         return sent, translated(failure, f"writing to {topic}")
     return sent, None
