@@ -19,6 +19,7 @@ from confluent_kafka import Producer
 
 SETTINGS: dict[str, Any] = {
     "acks": "all",
+    "batch.size": 1_000_000,
     "client.id": "lastword",
     "compression.type": "lz4",
     "delivery.report.only.error": True,
