@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -47,8 +46,7 @@ class Plan:
         if self.bootstrap_servers:
             yield Connection(bootstrap_servers=self.bootstrap_servers)
             return
-        folder = Path(tempfile.mkdtemp(prefix="lastword-bench-"))
-        with LocalCluster(name="bench", folder=folder, jars=self.jars, owned=True, temporary=True) as local:
+        with LocalCluster.fresh(self.jars, "bench") as local:
             self.tell("starting a cluster")
             yield Connection(bootstrap_servers=local.start(port=0).bootstrap_servers)
 

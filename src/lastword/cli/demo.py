@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lastword.cli import options
@@ -55,14 +53,7 @@ def _cluster_of_its_own() -> tuple[LocalCluster, Connection]:
     from lastword.kafka.local import LocalCluster
 
     progress = Progress()
-    cluster = LocalCluster(
-        name="demo",
-        folder=Path(tempfile.mkdtemp(prefix="lastword-demo-")),
-        jars=default_jars(default_home()),
-        owned=True,
-        temporary=True,
-        tell=progress.line,
-    )
+    cluster = LocalCluster.fresh(default_jars(default_home()), "demo", tell=progress.line)
     try:
         began = cluster.start(port=0)
     except BaseException:

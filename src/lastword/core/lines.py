@@ -50,7 +50,7 @@ class _PlainLine(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     value: msgspec.Raw
 
 
-_NO_KEY = "the key is empty: a compacted topic needs a key on every record"
+NO_KEY = "the key is empty: a compacted topic needs a key on every record"
 _decoder = msgspec.json.Decoder(_JsonLine)
 _plain_decoder = msgspec.json.Decoder(_PlainLine)
 
@@ -101,7 +101,7 @@ def write_of_json_line(line: bytes, number: int, key_codec: Codec, value_codec: 
     except BadInput as refusal:
         raise BadLine(number, str(refusal)) from None
     if not key:
-        raise BadLine(number, _NO_KEY)
+        raise BadLine(number, NO_KEY)
     return Write(key, value, headers)
 
 
@@ -117,7 +117,7 @@ def write_of_kv_line(
     if not found:
         raise BadLine(number, f"no {separator!r} between key and value: write it like user-1{separator}5")
     if not key:
-        raise BadLine(number, _NO_KEY)
+        raise BadLine(number, NO_KEY)
     try:
         raw = None if null_marker is not None and value == null_marker else value_codec.parse(value)
         return Write(key_codec.parse(key), raw)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -93,8 +92,7 @@ def local(
     """
     base = home or default_home()
     if name is None:
-        folder = Path(tempfile.mkdtemp(prefix="lastword-"))
-        cluster = LocalCluster(name="temporary", folder=folder, jars=default_jars(base), owned=True, temporary=True)
+        cluster = LocalCluster.fresh(default_jars(base), "temporary")
     else:
         cluster = LocalCluster.at(base, default_jars(base), name, owned=True)
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -110,6 +111,12 @@ class LocalCluster:
         cls, home: Path, jars: Path, name: str = "default", *, owned: bool = False, tell: Tell = _say_nothing
     ) -> LocalCluster:
         return cls(name=name, folder=home / "clusters" / name, jars=jars, owned=owned, tell=tell)
+
+    @classmethod
+    def fresh(cls, jars: Path, name: str, *, tell: Tell = _say_nothing) -> LocalCluster:
+        """A cluster in a temporary folder, which ends with this process and leaves nothing behind."""
+        folder = Path(tempfile.mkdtemp(prefix=f"lastword-{name}-"))
+        return cls(name=name, folder=folder, jars=jars, owned=True, temporary=True, tell=tell)
 
     @property
     def spec(self) -> ClusterSpec | None:

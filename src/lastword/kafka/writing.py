@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from lastword.core.errors import BadInput, LastwordError, WriteFailed
-from lastword.core.lines import Write
+from lastword.core.lines import NO_KEY, Write
 from lastword.core.position import Position
 from lastword.core.record import Headers
 from lastword.kafka.connection import Connection, translated
@@ -207,7 +207,7 @@ def _batch_bytes(admin: AdminClient, topic: str) -> int:
 def check_key(key: bytes | None) -> None:
     """Refuses keys that a table can't have, before anything is sent."""
     if not key:
-        raise BadInput("the key is empty: a compacted topic needs a key on every record")
+        raise BadInput(NO_KEY)
     if key == NUDGE_KEY:
         raise BadInput(f"the key {NUDGE_KEY.decode()!r} is reserved for compaction: choose another")
 
