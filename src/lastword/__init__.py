@@ -1,7 +1,8 @@
 """lastword: the last word on every key of a compacted Kafka topic.
 
 Read in this order: `core` (records, positions, the fold, codecs), `kafka` (the local cluster, topics, reading and
-writing tables, compaction), `demo`, `cli`. The names below load what they need when they are first used, so that
+writing records, compaction), `replica` (a table on local disk), `table` and `cluster` (what a
+program sees), `demo`, `cli`. The names below load what they need when they are first used, so that
 `import lastword` costs next to nothing.
 """
 
@@ -11,25 +12,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lastword.cluster import Cluster, connect, local
     from lastword.core.errors import LastwordError, NotFound
     from lastword.core.position import Position
-    from lastword.kafka.cluster import Cluster, connect, local
-    from lastword.kafka.table import Row, Table
+    from lastword.core.row import Row
     from lastword.kafka.writing import Ack
+    from lastword.table import Table
 
 __version__ = "0.1.0"
 __all__ = ["Ack", "Cluster", "LastwordError", "NotFound", "Position", "Row", "Table", "connect", "local"]
 
 _HOMES = {
     "Ack": "lastword.kafka.writing",
-    "Cluster": "lastword.kafka.cluster",
+    "Cluster": "lastword.cluster",
     "LastwordError": "lastword.core.errors",
     "NotFound": "lastword.core.errors",
     "Position": "lastword.core.position",
-    "Row": "lastword.kafka.table",
-    "Table": "lastword.kafka.table",
-    "connect": "lastword.kafka.cluster",
-    "local": "lastword.kafka.cluster",
+    "Row": "lastword.core.row",
+    "Table": "lastword.table",
+    "connect": "lastword.cluster",
+    "local": "lastword.cluster",
 }
 
 

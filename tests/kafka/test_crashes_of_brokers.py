@@ -18,9 +18,9 @@ from lastword.core.lines import Write
 from lastword.kafka.connection import Connection
 from lastword.kafka.local import LocalCluster, Started
 from lastword.kafka.reading import fold_topic, log_bounds, read_log
-from lastword.kafka.table import Table
 from lastword.kafka.topics import create_topic
 from lastword.kafka.writing import LoadStopped, load
+from lastword.table import Table
 from support.command_line import JARS, CommandLine
 from support.waiting import eventually
 

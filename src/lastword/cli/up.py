@@ -118,9 +118,9 @@ def _load_table(bootstrap_servers: str) -> int:
     from lastword.demo.people import EVERYONE, PARTITIONS, TOPIC_SETTINGS
     from lastword.kafka.connection import Connection
     from lastword.kafka.reading import log_bounds
-    from lastword.kafka.table import Table
     from lastword.kafka.topic_description import list_topics
     from lastword.kafka.topics import create_topic
+    from lastword.table import Table
 
     connection = Connection(bootstrap_servers=bootstrap_servers)
     if all(topic.name != TABLE for topic in list_topics(connection)):

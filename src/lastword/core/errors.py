@@ -11,6 +11,9 @@ LastwordError                    exit 1: the thing asked for is not so
 ├── WriteFailed                  exit 1: the cluster did not acknowledge a record
 ├── BrokerFailed                 exit 1: a local broker would not start or stop
 ├── JarsUnavailable              exit 1: the broker's jars could not be fetched or verified
+├── ReplicaUnusable              exit 1: a replica's folder is in use, of another format or of another table
+├── NotReady                     exit 1: the replica has nothing to show yet, or did not get there in time
+├── HistoryLost                  exit 1: records or tombstones that were needed are gone from the log
 └── ClusterUnreachable           exit 3: nobody answers at the address
 """
 
@@ -74,6 +77,18 @@ class BrokerFailed(LastwordError):
 
 
 class JarsUnavailable(LastwordError):
+    pass
+
+
+class ReplicaUnusable(LastwordError):
+    pass
+
+
+class NotReady(LastwordError):
+    pass
+
+
+class HistoryLost(LastwordError):
     pass
 
 

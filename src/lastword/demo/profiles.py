@@ -21,9 +21,9 @@ from lastword.kafka.compaction import compact_topic
 from lastword.kafka.connection import Connection
 from lastword.kafka.key_spread import scan_topic
 from lastword.kafka.reading import follow, log_bounds, read_log
-from lastword.kafka.table import Table
 from lastword.kafka.topic_description import list_topics
 from lastword.kafka.topics import create_topic, delete_topic
+from lastword.table import Table
 
 TOPIC = "demo-profiles"
 Say = Callable[[str, str, str], None]

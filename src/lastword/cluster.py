@@ -10,8 +10,8 @@ from lastword.core.errors import AlreadyExists
 from lastword.core.home import default_home, default_jars
 from lastword.kafka.connection import Connection
 from lastword.kafka.local import LocalCluster
-from lastword.kafka.table import Table
 from lastword.kafka.topics import create_topic
+from lastword.table import Table
 
 
 class Cluster:

@@ -4,35 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from lastword.core.codecs import Codec, codec_named
-from lastword.core.errors import DecodeError
+from lastword.core.codecs import codec_named
 from lastword.core.lines import Write
 from lastword.core.position import Position
 from lastword.core.record import Headers, Record
+from lastword.core.row import Row, row_of
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import fold_topic, follow
 from lastword.kafka.writing import Ack, Writer, load
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """A live key with its newest value, and where that stands in the log.
-
-    Bytes that the codec can't read stay bytes, with `decode_error` saying why. In `watch` a delete has the value
-    None and `deleted` true.
-    """
-
-    key: Any
-    value: Any
-    partition: int
-    offset: int
-    timestamp: int
-    headers: Headers = ()
-    deleted: bool = False
-    decode_error: str | None = None
 
 
 class Table:
@@ -111,27 +92,7 @@ class Table:
             return self._writer
 
     def _row(self, record: Record) -> Row:
-        key, bad_key = _decoded(self._key_codec, record.key)
-        value, bad_value = _decoded(self._value_codec, record.value)
-        return Row(
-            key=key,
-            value=value,
-            partition=record.partition,
-            offset=record.offset,
-            timestamp=record.timestamp,
-            headers=record.headers,
-            deleted=record.is_tombstone,
-            decode_error=bad_key or bad_value,
-        )
-
-
-def _decoded(codec: Codec, raw: bytes | None) -> tuple[Any, str | None]:
-    if raw is None:
-        return None, None
-    try:
-        return codec.decode(raw), None
-    except DecodeError as damage:
-        return raw, str(damage)
+        return row_of(record, self._key_codec, self._value_codec)
 
 
 def _headers(given: Mapping[str, str | bytes | None] | None) -> Headers:

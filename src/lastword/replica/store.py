@@ -1,0 +1,212 @@
+"""The store: a table's rows and its position in one RocksDB, committed together.
+
+Column families:
+
+    rows    key -> the row that is shown
+    others  key -> the live rows of that key in other partitions, which are not shown
+    kept    key -> the last value this replica could read, of a key whose newest value it can't
+    places  partition (4 bytes) -> its place; "table" -> what this is a copy of
+
+One WriteBatch carries rows, places and counts, so no crash can part them: after any kill the rows are the fold of
+the records before the position. Rows scan in key order. One thread writes; any number read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Protocol, cast, overload
+
+import msgspec
+from rocksdict import IngestExternalFileOptions, Options, Rdict
+
+from lastword.core.errors import ReplicaUnusable
+from lastword.core.position import Position
+from lastword.core.record import Record
+from lastword.replica.edit import Applied, Edit
+from lastword.replica.layout import (
+    FORMAT,
+    PARTITION,
+    Place,
+    partition_in,
+    unpack_place,
+    unpack_row,
+    unpack_rows,
+)
+
+_TABLE = b"table"
+_FAMILIES = ("rows", "others", "kept", "places")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """Which table a store is a copy of."""
+
+    topic: str
+    topic_id: str
+    cluster_id: str
+    key_codec: str
+    value_codec: str
+    delete_retention_ms: int
+    format: int = FORMAT
+
+
+class Family(Protocol):
+    """A column family in raw mode: bytes in, bytes out."""
+
+    @overload
+    def get(self, key: bytes) -> bytes | None: ...
+    @overload
+    def get(self, key: list[bytes]) -> list[bytes | None]: ...
+    def put(self, key: bytes, value: bytes) -> None: ...
+    def keys(self) -> Iterator[bytes]: ...
+    def values(self) -> Iterator[bytes]: ...
+    def items(self, *, from_key: bytes = ...) -> Iterator[tuple[bytes, bytes]]: ...
+    def ingest_external_file(self, paths: list[str], opts: IngestExternalFileOptions) -> None: ...
+    def flush(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class Store:
+    """An open store. `readable` says whether the value codec can read some bytes."""
+
+    def __init__(
+        self, folder: Path, *, readable: Callable[[bytes], bool], last_good_bytes: int = 64 * 1024 * 1024
+    ) -> None:
+        self.folder = folder
+        self.readable = readable
+        self.last_good_bytes = last_good_bytes
+        self.db = _opened(folder)
+        self.rows, self.others, self.kept, self._places_family = (
+            cast(Family, self.db.get_column_family(name)) for name in _FAMILIES
+        )
+        self.handles = {name: self.db.get_column_family_handle(name) for name in _FAMILIES}
+        self.places = self._read_places()
+        # Keys with live rows in more than one partition, and how many rows of theirs are not shown.
+        self.split_keys = 0
+        self.hidden_rows = 0
+        for raw in self.others.values():
+            self.split_keys += 1
+            self.hidden_rows += len(unpack_rows(raw))
+        self.kept_bytes = sum(map(len, self.kept.values()))
+
+    @property
+    def identity(self) -> Identity:
+        raw = self._places_family.get(_TABLE)
+        told = msgspec.json.decode(raw) if raw is not None else {}
+        if told.get("format") != FORMAT:
+            raise ReplicaUnusable(
+                f"{self.folder} has the format {told.get('format')}, this lastword reads {FORMAT}: use the lastword "
+                "that wrote it, or delete the folder and it is built again from the topic"
+            )
+        return Identity(**told)
+
+    def declare(self, identity: Identity) -> None:
+        self._places_family.put(_TABLE, msgspec.json.encode(asdict(identity)))
+
+    @property
+    def position(self) -> Position:
+        return Position({partition: place.position for partition, place in self.places.items()})
+
+    @property
+    def poison_rows(self) -> int:
+        return sum(place.poison_rows for place in self.places.values())
+
+    def __len__(self) -> int:
+        """The number of live keys, exactly."""
+        return sum(place.live_rows for place in self.places.values()) - self.hidden_rows
+
+    def get(self, key: bytes) -> Record | None:
+        raw = self.rows.get(key)
+        return None if raw is None else unpack_row(key, raw)
+
+    def last_good(self, key: bytes) -> bytes | None:
+        """The last value this replica could read, where the newest one can't be; local help, not part of the table."""
+        return self.kept.get(key)
+
+    def scan(self, start: bytes = b"", end: bytes | None = None) -> Iterator[Record]:
+        """Rows with start <= key < end in key order, as they were when the scan began."""
+        for key, raw in self.rows.items(from_key=start):
+            if end is not None and key >= end:
+                return
+            yield unpack_row(key, raw)
+
+    def keys_of(self, partition: int) -> Iterator[bytes]:
+        """In key order, the keys that have a live row in the partition, shown or not."""
+        hidden = sorted(key for key, raw in self.others.items() if partition in map(partition_in, unpack_rows(raw)))
+        at = 0
+        for key, raw in self.rows.items():
+            while at < len(hidden) and hidden[at] < key:
+                yield hidden[at]
+                at += 1
+            if partition_in(raw) == partition:
+                yield key
+        yield from hidden[at:]
+
+    def apply(self, records: Sequence[Record], places: Mapping[int, Place]) -> Applied:
+        """Folds the records in and moves to the places, in one step.
+
+        Records before the present position are passed over, so that applying a batch twice changes nothing. The
+        counts in `places` are not looked at: they are this store's own.
+        """
+        positions = {partition: place.position for partition, place in self.places.items()}
+        fresh = [r for r in records if r.key is not None and r.offset >= positions.get(r.partition, 0)]
+        return self._committed(fresh, places)
+
+    def sweep(self, ghosts: Sequence[bytes], partition: int, place: Place) -> Applied:
+        """Removes the partition's rows of these keys: their tombstones are gone from the log."""
+        tombstones = [Record(key, None, partition, place.position - 1, place.caught_up_at) for key in ghosts]
+        return self._committed(tombstones, {partition: place})
+
+    def ingest(self, files: Sequence[Path]) -> None:
+        """Takes over sorted files of packed rows; no key may be in two of them."""
+        options = IngestExternalFileOptions()
+        options.set_move_files(True)
+        self.rows.ingest_external_file([str(file) for file in files], options)
+
+    def count_keys(self) -> int:
+        return sum(1 for _ in self.rows.keys())  # noqa: SIM118  a family is no iterable
+
+    def flush(self) -> None:
+        """Everything so far onto the disk."""
+        for family in (self.rows, self.others, self.kept, self._places_family):
+            family.flush()
+        self.db.flush_wal(sync=True)
+
+    def close(self) -> None:
+        for family in (self.rows, self.others, self.kept, self._places_family):
+            family.close()
+        # A handle keeps the database open, and its folder locked.
+        self.handles.clear()
+        self.db.close()
+
+    def _committed(self, records: Sequence[Record], places: Mapping[int, Place]) -> Applied:
+        edit = Edit(self)
+        applied = edit.fold(records)
+        edit.move(places)
+        edit.commit()
+        return applied
+
+    def _read_places(self) -> dict[int, Place]:
+        return {
+            PARTITION.unpack(key)[0]: unpack_place(raw) for key, raw in self._places_family.items() if key != _TABLE
+        }
+
+
+def _opened(folder: Path) -> Rdict:
+    try:
+        return Rdict(str(folder), store_options(), column_families=dict.fromkeys(_FAMILIES, store_options()))
+    except Exception as refusal:  # rocksdict has no narrower one for a store that can't be opened
+        raise ReplicaUnusable(
+            f"{folder} can't be opened ({refusal}): end what still reads it (an unfinished scan does), or delete the "
+            "folder and it is built again from the topic"
+        ) from None
+
+
+def store_options() -> Options:
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.create_missing_column_families(True)
+    options.set_keep_log_file_num(2)
+    return options

@@ -1,0 +1,176 @@
+"""The store against the reference fold: any batching, keys in two partitions, values that can't be read."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lastword.core.errors import ReplicaUnusable
+from lastword.core.fold import fold
+from lastword.core.record import Record
+from lastword.replica.layout import FORMAT, Place
+from lastword.replica.store import Identity, Store
+
+PARTITIONS = 3
+BAD = b"\xff"
+
+# (key, value, partition, timestamp): few keys, so that they meet again; any partition, so that some live in two.
+entries = st.tuples(
+    st.sampled_from([b"", b"a", b"b", b"\x00\xff", b"user-1"]),
+    st.none() | st.sampled_from([b"", b"1", b"2", BAD]),
+    st.integers(0, PARTITIONS - 1),
+    st.integers(0, 3),
+)
+
+
+def readable(value: bytes) -> bool:
+    return value != BAD
+
+
+@contextmanager
+def opened(folder: Path, last_good_bytes: int = 1000) -> Iterator[Store]:
+    store = Store(folder, readable=readable, last_good_bytes=last_good_bytes)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def numbered(log: list[tuple[bytes, bytes | None, int, int]]) -> list[Record]:
+    """The log with offsets: each partition counts its own."""
+    next_offsets = dict.fromkeys(range(PARTITIONS), 0)
+    records = []
+    for key, value, partition, timestamp in log:
+        records.append(Record(key, value, partition, next_offsets[partition], timestamp))
+        next_offsets[partition] += 1
+    return records
+
+
+def places_after(records: list[Record]) -> dict[int, Place]:
+    return {record.partition: Place(position=record.offset + 1) for record in records}
+
+
+def disagreements(store: Store, records: list[Record]) -> list[str]:
+    """Where the store is not the fold of the records: the oracle of this file."""
+    expected = fold(records)
+    live = {(r.partition, r.key): r for r in records if r.key is not None}
+    live = {place: record for place, record in live.items() if record.value is not None}
+    by_key = [key for _, key in live]
+    found = []
+    if list(store.scan()) != [expected[key] for key in sorted(expected)]:
+        found.append("rows")
+    if {key: store.get(key) for _, key in live} != expected:
+        found.append("point reads")
+    if len(store) != len(expected):
+        found.append(f"count {len(store)}")
+    if store.split_keys != sum(by_key.count(key) > 1 for key in set(by_key)):
+        found.append(f"split keys {store.split_keys}")
+    if store.poison_rows != sum(record.value == BAD for record in live.values()):
+        found.append(f"poison rows {store.poison_rows}")
+    keys_of = {partition: list(store.keys_of(partition)) for partition in range(PARTITIONS)}
+    if keys_of != {partition: sorted(key for p, key in live if p == partition) for partition in keys_of}:
+        found.append("keys of a partition")
+    return found
+
+
+@given(st.lists(st.lists(entries, max_size=6), max_size=6), st.booleans())
+def test_the_rows_are_the_fold_in_any_batching(
+    batches: list[list[tuple[bytes, bytes | None, int, int]]], reopen: bool
+) -> None:
+    records = numbered(list(itertools.chain(*batches)))
+    with tempfile.TemporaryDirectory() as folder:
+        done = 0
+        with opened(Path(folder)) as store:
+            for batch in batches:
+                applied = records[done : done + len(batch)]
+                done += len(batch)
+                store.apply(applied, places_after(applied))
+                # What came before is passed over: a batch may be applied twice.
+                store.apply(records[:done], places_after(records[:done]))
+                assert disagreements(store, records[:done]) == []
+        if reopen:
+            with opened(Path(folder)) as store:
+                assert disagreements(store, records) == []
+
+
+def test_the_oracle_objects_to_a_row_too_many_a_row_too_few_and_a_wrong_count(tmp_path: Path) -> None:
+    records = numbered([(b"a", b"1", 0, 0), (b"b", b"2", 1, 0)])
+    with opened(tmp_path) as store:
+        store.apply(records, places_after(records))
+        assert disagreements(store, records) == []
+        assert "rows" in disagreements(store, records[:1])
+        assert "rows" in disagreements(store, [*records, Record(b"a", None, 0, 1, 0)])
+        store.places = {0: store.places[0]._replace(live_rows=2), 1: store.places[1]}
+        assert disagreements(store, records) == ["count 3"]
+
+
+@given(st.lists(st.lists(entries, max_size=6), max_size=6))
+def test_changes_in_their_order_lead_to_what_the_table_shows(
+    batches: list[list[tuple[bytes, bytes | None, int, int]]],
+) -> None:
+    """A watcher that applies every change to a dict ends up with the table's rows."""
+    records, done = numbered(list(itertools.chain(*batches))), 0
+    watched: dict[bytes | None, Record] = {}
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as store:
+        for batch in batches:
+            applied = store.apply(records[done : done + len(batch)], places_after(records[done : done + len(batch)]))
+            done += len(batch)
+            for _, shown in applied.changes():
+                if shown.value is None:
+                    watched.pop(shown.key, None)
+                else:
+                    watched[shown.key] = shown
+            assert watched == fold(records[:done])
+
+
+def test_sweeping_removes_only_the_rows_of_its_own_partition(tmp_path: Path) -> None:
+    records = numbered([(b"a", b"1", 0, 0), (b"a", b"2", 1, 5), (b"b", b"3", 0, 0)])
+    with opened(tmp_path) as store:
+        store.apply(records, places_after(records))
+        applied = store.sweep([b"a"], 1, store.places[1]._replace(caught_up_at=77))
+        assert [shown.value for _, shown in applied.changes()] == [b"1"]
+        assert disagreements(store, [records[0], records[2]]) == []
+        assert store.places[1] == Place(position=1, caught_up_at=77)
+
+
+def test_the_last_value_that_could_be_read_is_kept_beside_one_that_can_not(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.apply([Record(b"a", b"good", 0, 0, 0)], {0: Place(position=1)})
+        store.apply([Record(b"a", BAD, 0, 1, 0)], {0: Place(position=2)})
+        assert (store.get(b"a"), store.last_good(b"a")) == (Record(b"a", BAD, 0, 1, 0), b"good")
+        store.apply([Record(b"a", b"better", 0, 2, 0), Record(b"a", BAD, 0, 3, 0)], {0: Place(position=4)})
+        assert store.last_good(b"a") == b"better"
+        store.apply([Record(b"a", BAD, 0, 4, 0)], {0: Place(position=5)})
+        assert store.last_good(b"a") == b"better"
+    with opened(tmp_path) as store:
+        assert (store.poison_rows, store.kept_bytes) == (1, 6)
+        store.apply([Record(b"a", None, 0, 5, 0)], {0: Place(position=6)})
+        assert (store.last_good(b"a"), store.poison_rows, store.kept_bytes) == (None, 0, 0)
+
+
+def test_no_more_is_kept_beside_bad_values_than_the_setting_allows(tmp_path: Path) -> None:
+    with opened(tmp_path, last_good_bytes=5) as store:
+        store.apply([Record(b"a", b"12345", 0, 0, 0), Record(b"b", b"x", 0, 1, 0)], {0: Place(position=2)})
+        store.apply([Record(b"a", BAD, 0, 2, 0), Record(b"b", BAD, 0, 3, 0)], {0: Place(position=4)})
+        assert (store.last_good(b"a"), store.last_good(b"b")) == (b"12345", None)
+
+
+def test_a_store_of_another_format_says_what_to_do(tmp_path: Path) -> None:
+    identity = Identity(
+        topic="t", topic_id="i", cluster_id="c", key_codec="string", value_codec="json", delete_retention_ms=1
+    )
+    for other in (FORMAT - 1, FORMAT + 1):
+        with opened(tmp_path) as store:
+            store.declare(Identity(**{**vars(identity), "format": other}))
+            with pytest.raises(ReplicaUnusable, match=rf"has the format {other}, .* delete the folder"):
+                _ = store.identity
+    with opened(tmp_path) as store:
+        store.declare(identity)
+        assert store.identity == identity
