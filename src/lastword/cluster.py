@@ -29,7 +29,9 @@ class Cluster:
     def table(self, topic: str, *, key: str = "string", value: str = "json") -> Table:
         """The table in a topic that exists; codecs are string, json, bytes and int."""
         self._connection.topic(topic)
-        table = Table(self._connection, topic, key=key, value=value)
+        # What belongs to a temporary cluster goes with it.
+        replicas = self._local.folder / "replicas" if self._local is not None and self._local.temporary else None
+        table = Table(self._connection, topic, key=key, value=value, replicas=replicas)
         self._tables.append(table)
         return table
 

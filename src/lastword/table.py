@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from lastword.core.codecs import codec_named
+from lastword.core.home import default_home
 from lastword.core.lines import Write
 from lastword.core.position import Position
 from lastword.core.record import Headers, Record
@@ -14,18 +16,33 @@ from lastword.core.row import Row, row_of
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import fold_topic, follow
 from lastword.kafka.writing import Ack, Writer, load
+from lastword.replica.replica import Replica
+from lastword.replica.settings import OnLostRecords, ReplicaSettings
+
+_DEFAULTS = ReplicaSettings()
 
 
 class Table:
     """Str keys and JSON values unless told otherwise. Thread-safe; close it, or use it with `with`."""
 
-    def __init__(self, connection: Connection, topic: str, *, key: str = "string", value: str = "json") -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        topic: str,
+        *,
+        key: str = "string",
+        value: str = "json",
+        replicas: Path | None = None,
+    ) -> None:
+        """`replicas` is the folder for replicas that are not told where to live; a folder of the home by default."""
         self.topic = topic
         self._connection = connection
         self._key_codec = codec_named(key)
         self._value_codec = codec_named(value)
         self._writer: Writer | None = None
         self._making = threading.Lock()
+        self._replicas_folder = replicas
+        self._replicas: list[Replica] = []
 
     def put(self, key: Any, value: Any, headers: Mapping[str, str | bytes | None] | None = None) -> Ack:
         """Writes the value and returns when it is acknowledged by all in-sync replicas."""
@@ -74,7 +91,47 @@ class Table:
                 if record.key is not None:
                     yield self._row(record)
 
+    def replica(
+        self,
+        folder: Path | str | None = None,
+        *,
+        wait: bool = True,
+        memory_mb: int = _DEFAULTS.memory_mb,
+        on_lost_records: OnLostRecords = _DEFAULTS.on_lost_records,
+        last_good_mb: int = _DEFAULTS.last_good_mb,
+        watch_capacity: int = _DEFAULTS.watch_capacity,
+        transaction_patience_s: float = _DEFAULTS.transaction_patience_s,
+    ) -> Replica:
+        """A durable local copy that follows the topic, as a Mapping; returns when it is ready, or at once.
+
+        Without a folder it lives under the home, one for each cluster and topic, and has one owner at a time.
+        """
+        replica = Replica(
+            self._connection,
+            self.topic,
+            Path(folder) if folder is not None else self._default_folder(),
+            key_codec=self._key_codec,
+            value_codec=self._value_codec,
+            settings=ReplicaSettings(
+                memory_mb=memory_mb,
+                on_lost_records=on_lost_records,
+                last_good_mb=last_good_mb,
+                watch_capacity=watch_capacity,
+                transaction_patience_s=transaction_patience_s,
+            ),
+        )
+        self._replicas = [*(each for each in self._replicas if not each.is_closed), replica]
+        if wait:
+            try:
+                replica.wait_until_ready()
+            except BaseException:
+                replica.close()
+                raise
+        return replica
+
     def close(self) -> None:
+        for replica in self._replicas:
+            replica.close()
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -90,6 +147,10 @@ class Table:
             if self._writer is None:
                 self._writer = Writer(self._connection, self.topic)
             return self._writer
+
+    def _default_folder(self) -> Path:
+        folder = self._replicas_folder or default_home() / "replicas"
+        return folder / str(self._connection.reach().cluster_id) / self.topic
 
     def _row(self, record: Record) -> Row:
         return row_of(record, self._key_codec, self._value_codec)

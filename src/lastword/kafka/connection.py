@@ -119,12 +119,21 @@ def translated(failure: KafkaException | KafkaError, where: str) -> LastwordErro
 
 
 _AWAY = "is the cluster up?  lastword broker status"
+_NO_LEADER = "a part of the topic has no leader right now; is every broker up?  lastword broker status"
 _RIGHTS = "ask the cluster's owner for the right, or use other credentials with --config"
 _KINDS: dict[int, tuple[Callable[[str], LastwordError], str]] = {
     KafkaError._TRANSPORT: (ClusterUnreachable, _AWAY),
     KafkaError._ALL_BROKERS_DOWN: (ClusterUnreachable, _AWAY),
     KafkaError._TIMED_OUT: (ClusterUnreachable, _AWAY),
     KafkaError._MSG_TIMED_OUT: (ClusterUnreachable, _AWAY),
+    KafkaError._RESOLVE: (ClusterUnreachable, _AWAY),
+    KafkaError.REQUEST_TIMED_OUT: (ClusterUnreachable, _AWAY),
+    KafkaError.NETWORK_EXCEPTION: (ClusterUnreachable, _AWAY),
+    KafkaError.LEADER_NOT_AVAILABLE: (ClusterUnreachable, _NO_LEADER),
+    KafkaError.NOT_LEADER_FOR_PARTITION: (ClusterUnreachable, _NO_LEADER),
+    KafkaError.FENCED_LEADER_EPOCH: (ClusterUnreachable, _NO_LEADER),
+    KafkaError.UNKNOWN_LEADER_EPOCH: (ClusterUnreachable, _NO_LEADER),
+    KafkaError.OFFSET_NOT_AVAILABLE: (ClusterUnreachable, _NO_LEADER),
     KafkaError._AUTHENTICATION: (ClusterUnreachable, "check the user and password in --config"),
     KafkaError._SSL: (ClusterUnreachable, "check the ssl.* settings in --config"),
     KafkaError.UNKNOWN_TOPIC_OR_PART: (NotFound, "see  lastword topic list"),

@@ -24,7 +24,7 @@ from lastword.kafka.murmur2 import partition_of
 
 Progress = Callable[[int, int], None]
 
-_BATCH = 10_000
+BATCH = 10_000
 _SILENCE_S = 30
 _LOOK_AGAIN_S = 5
 
@@ -39,7 +39,7 @@ _NO_LEADER_YET = {
 }
 
 # What comes among the records and goes again by itself: the end of a partition for now, a broker that is away.
-_PASSING = _NO_LEADER_YET - {KafkaError.UNKNOWN_TOPIC_OR_PART} | {
+PASSING = _NO_LEADER_YET - {KafkaError.UNKNOWN_TOPIC_OR_PART} | {
     KafkaError._PARTITION_EOF,
     KafkaError._TRANSPORT,
     KafkaError._ALL_BROKERS_DOWN,
@@ -147,11 +147,11 @@ def follow(connection: Connection, topic: str, *, start: Position | None = None)
         consumer.assign([TopicPartition(topic, p, offset) for p, offset in begins.items()])
         look_again_at = time.monotonic() + _LOOK_AGAIN_S
         while True:
-            messages = _next_batch(consumer, patience_s=0.5)
+            messages = next_batch(consumer, patience_s=0.5)
             if time.monotonic() >= look_again_at:
                 _follow_added_partitions(connection, consumer, topic, begins)
                 look_again_at = time.monotonic() + _LOOK_AGAIN_S
-            yield [_record(m, m.partition(), m.offset()) for m in messages if _is_record(m, topic)]
+            yield [record_of(m, m.partition(), m.offset()) for m in messages if _is_record(m, topic)]
 
 
 def _follow_added_partitions(connection: Connection, consumer: Consumer, topic: str, known: dict[int, int]) -> None:
@@ -192,7 +192,7 @@ def _bounded(consumer: Consumer, topic: str, span: _Span, progress: Progress | N
     pending = {tp.partition: span.begins[tp.partition] for tp in assigned}
     total, heard_at = span.total(), time.monotonic()
     while pending:
-        messages = _next_batch(consumer, patience_s=0.2)
+        messages = next_batch(consumer, patience_s=0.2)
         before = dict(pending)
         records = _records_before_ends(messages, topic, span.ends, pending)
         if pending != before:
@@ -219,7 +219,7 @@ def _records_before_ends(
         if message.error() is None:
             partition, offset = message.partition(), message.offset()
             if offset < ends[partition]:
-                records.append(_record(message, partition, offset))
+                records.append(record_of(message, partition, offset))
             pending[partition] = offset + 1
         elif not _is_record(message, topic) and message.offset() >= ends.get(message.partition(), 0):
             pending.pop(message.partition(), None)
@@ -228,12 +228,12 @@ def _records_before_ends(
     return records
 
 
-def _next_batch(consumer: Consumer, *, patience_s: float) -> list[Any]:
+def next_batch(consumer: Consumer, *, patience_s: float) -> list[Any]:
     """Waits for one record, then takes what is there: 10 ms latency at a trickle, full speed in bursts."""
     try:
         head = consumer.poll(patience_s)
         # A Message has a length, so a tombstone would be false: compare with None.
-        return [] if head is None else [head, *consumer.consume(_BATCH - 1, 0)]
+        return [] if head is None else [head, *consumer.consume(BATCH - 1, 0)]
     except KafkaException as failure:
         raise translated(failure, "reading") from None
 
@@ -242,7 +242,7 @@ def _is_record(message: Any, topic: str) -> bool:
     error = message.error()
     if error is None:
         return True
-    if error.code() in _PASSING:
+    if error.code() in PASSING:
         return False
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
         raise LastwordError(
@@ -252,7 +252,7 @@ def _is_record(message: Any, topic: str) -> bool:
     raise translated(error, f"reading {topic}")
 
 
-def _record(message: Any, partition: int, offset: int) -> Record:
+def record_of(message: Any, partition: int, offset: int) -> Record:
     headers = message.headers()
     if headers:
         return Record(message.key(), message.value(), partition, offset, message.timestamp()[1], _headers(headers))

@@ -5,7 +5,7 @@ Column families:
     rows    key -> the row that is shown
     others  key -> the live rows of that key in other partitions, which are not shown
     kept    key -> the last value this replica could read, of a key whose newest value it can't
-    places  partition (4 bytes) -> its place; "table" -> what this is a copy of
+    places  partition (4 bytes) -> its place; "table" -> what this is a copy of; "ledger" -> where it stood when
 
 One WriteBatch carries rows, places and counts, so no crash can part them: after any kill the rows are the fold of
 the records before the position. Rows scan in key order. One thread writes; any number read.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Protocol, cast, overload
 
@@ -34,8 +35,10 @@ from lastword.replica.layout import (
     unpack_row,
     unpack_rows,
 )
+from lastword.replica.ledger import Ledger
 
 _TABLE = b"table"
+_LEDGER = b"ledger"
 _FAMILIES = ("rows", "others", "kept", "places")
 
 
@@ -106,6 +109,16 @@ class Store:
         self._places_family.put(_TABLE, msgspec.json.encode(asdict(identity)))
 
     @property
+    def ledger(self) -> Ledger:
+        raw = self._places_family.get(_LEDGER)
+        told = msgspec.json.decode(raw, type=list[tuple[int, str]]) if raw is not None else []
+        return Ledger((moment, Position.parse(position)) for moment, position in told)
+
+    def keep(self, ledger: Ledger) -> None:
+        told = [(moment, str(position)) for moment, position in ledger.entries]
+        self._places_family.put(_LEDGER, msgspec.json.encode(told))
+
+    @property
     def position(self) -> Position:
         return Position({partition: place.position for partition, place in self.places.items()})
 
@@ -127,10 +140,10 @@ class Store:
 
     def scan(self, start: bytes = b"", end: bytes | None = None) -> Iterator[Record]:
         """Rows with start <= key < end in key order, as they were when the scan began."""
-        for key, raw in self.rows.items(from_key=start):
-            if end is not None and key >= end:
-                return
-            yield unpack_row(key, raw)
+        # Here and not in a generator, which would begin when it is first asked.
+        rows = self.rows.items(from_key=start)
+        upto = rows if end is None else takewhile(lambda row: row[0] < end, rows)
+        return (unpack_row(key, raw) for key, raw in upto)
 
     def keys_of(self, partition: int) -> Iterator[bytes]:
         """In key order, the keys that have a live row in the partition, shown or not."""
@@ -190,7 +203,9 @@ class Store:
 
     def _read_places(self) -> dict[int, Place]:
         return {
-            PARTITION.unpack(key)[0]: unpack_place(raw) for key, raw in self._places_family.items() if key != _TABLE
+            PARTITION.unpack(key)[0]: unpack_place(raw)
+            for key, raw in self._places_family.items()
+            if key not in (_TABLE, _LEDGER)
         }
 
 

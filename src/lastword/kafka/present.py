@@ -1,0 +1,47 @@
+"""What a topic is at one moment: which topic it is, where its log starts and ends, how long tombstones stay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from confluent_kafka import IsolationLevel
+
+from lastword.core.position import Position
+from lastword.kafka.connection import Connection
+from lastword.kafka.live_settings import settings_now, topic_identity
+from lastword.kafka.topic_description import EARLIEST, LATEST, offsets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Present:
+    cluster_id: str
+    topic_id: str
+    delete_retention_ms: int
+    start: Position
+    # The last stable offsets: where a reader of committed data ends.
+    stable: Position
+    # The high watermarks: past the stable offsets while a transaction is open.
+    high: Position
+
+
+class Lookout:
+    """Looks at one topic again and again, over one connection."""
+
+    def __init__(self, connection: Connection, topic: str) -> None:
+        self._connection = connection
+        self._topic = topic
+        self._admin = connection.admin()
+
+    def look(self) -> Present:
+        """The topic now; NotFound when there is none, ClusterUnreachable when nobody answers for a part of it."""
+        connection, admin, topic = self._connection, self._admin, self._topic
+        partitions = sorted(connection.topic(topic, admin).partitions)
+        committed = IsolationLevel.READ_COMMITTED
+        return Present(
+            cluster_id=str(connection.reach(admin).cluster_id),
+            topic_id=topic_identity(admin, topic),
+            delete_retention_ms=int(settings_now(admin, topic)["delete.retention.ms"].value),
+            start=Position(offsets(connection, admin, topic, partitions, EARLIEST)),
+            stable=Position(offsets(connection, admin, topic, partitions, LATEST, isolation=committed)),
+            high=Position(offsets(connection, admin, topic, partitions, LATEST)),
+        )

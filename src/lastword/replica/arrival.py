@@ -1,0 +1,74 @@
+"""How far a session is from ready: each partition has to reach where it ended when the session came to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Literal
+
+from lastword.replica.state import Pace, State
+from lastword.replica.store import Store
+
+
+class Arrival:
+    """A table is as ready as its least ready partition."""
+
+    def __init__(self, topic: str, store: Store, transaction_patience_s: float) -> None:
+        self._topic = topic
+        self._store = store
+        self._patience_s = transaction_patience_s
+        # High watermarks still to be reached.
+        self._goals: dict[int, int] = {}
+        # Partitions where committed data ends before the goal: the goal, and until when it is waited for.
+        self._held_back: dict[int, tuple[int, float]] = {}
+        self._pace, self._total = Pace(), 0
+
+    def expect(self, goals: Mapping[int, int]) -> None:
+        self._goals.update(goals)
+        self._pace, self._total = Pace(), self._left()
+
+    def note(self, partition: int, *, at_end: bool) -> None:
+        """The partition is read to an end for now, and swept if that was needed."""
+        goal = self._goals.get(partition)
+        if goal is None:
+            return
+        if self._store.places[partition].position >= goal:
+            del self._goals[partition]
+        elif at_end:
+            self._held_back.setdefault(partition, (goal, time.monotonic() + self._patience_s))
+
+    def state(self, why: str | None = None) -> State:
+        uncertain = any(place.deletes_uncertain for place in self._store.places.values())
+        deletes: Literal["certain", "uncertain"] = "uncertain" if uncertain else "certain"
+        why = why or self._open_transaction()
+        if not self._goals:
+            return State(name="ready", why=why, deletes=deletes)
+        done = self._total - self._left()
+        return State(
+            name="catching-up",
+            why=why,
+            done=done,
+            total=self._total,
+            seconds_left=self._pace.seconds_left(done, self._total),
+            deletes=deletes,
+        )
+
+    def _open_transaction(self) -> str | None:
+        """What holds the table back, and not for ever: after a while it is ready with what is committed."""
+        now, places = time.monotonic(), self._store.places
+        for partition, (goal, patience_ends) in list(self._held_back.items()):
+            if places[partition].position >= goal:
+                del self._held_back[partition]
+            elif now >= patience_ends:
+                self._goals.pop(partition, None)
+        if not self._held_back:
+            return None
+        partition = min(self._held_back)
+        return (
+            f"a transaction is open in {self._topic}[{partition}] since offset {places[partition].position}, and "
+            "nothing after it is committed yet: find its writer with  kafka-transactions.sh find-hanging"
+        )
+
+    def _left(self) -> int:
+        places = self._store.places
+        return sum(max(0, goal - places[partition].position) for partition, goal in self._goals.items())

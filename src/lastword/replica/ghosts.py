@@ -1,0 +1,92 @@
+"""Ghosts: rows whose tombstone was compacted away before this replica could read it.
+
+Kafka keeps a tombstone for at least delete.retention.ms after it was first cleaned. A replica that was away for longer
+may never learn of a delete by reading on, so it reads the partition again from its start: a key that has no live
+record there any more has no row. What was there when the pass began, and its tombstone, can't both vanish within
+delete.retention.ms: a pass that is quicker than that is certain, and a slower one is repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from rocksdict import Rdict, WriteBatch, WriteOptions
+
+from lastword.core.clock import now_ms
+from lastword.core.position import Position
+from lastword.kafka.connection import Connection
+from lastword.kafka.reading import read_log
+from lastword.replica.edit import Applied
+from lastword.replica.folder import ReplicaFolder
+from lastword.replica.store import Store, store_options
+
+PASSES = 3
+_IN_MEMORY = 200_000
+_AT_ONCE = 10_000
+
+
+def sweep(
+    connection: Connection, store: Store, folder: ReplicaFolder, partition: int, *, retention_ms: int
+) -> Iterator[Applied]:
+    """Removes the ghosts of a partition, some at a time; the place then says whether any may be left.
+
+    A crash in between leaves rows that are fewer by some ghosts, and a place that asks for the sweep again.
+    """
+    topic, position = store.identity.topic, store.places[partition].position
+    for attempt in range(1, PASSES + 1):
+        began = now_ms()
+        with folder.scratch() as scratch:
+            seen = _Seen(scratch)
+            for batch in read_log(connection, topic, partitions=[partition], stop=Position({partition: position})):
+                seen.note((record.key, record.value is not None) for record in batch if record.key is not None)
+            certain = now_ms() - began <= retention_ms
+            if certain or attempt == PASSES:
+                ghosts = seen.missing(store.keys_of(partition))
+                while some := list(islice(ghosts, _AT_ONCE)):
+                    yield store.sweep(some, partition, store.places[partition])
+                settled = store.places[partition]._replace(deletes_uncertain=not certain)
+                store.apply([], {partition: settled})
+            seen.close()
+        if certain:
+            return
+
+
+class _Seen:
+    """Which keys have a live record: in memory, and on disk where they are many."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._scratch = scratch
+        self._recent: dict[bytes, bool] = {}
+        self._older: Rdict | None = None
+
+    def note(self, keys: Iterable[tuple[bytes, bool]]) -> None:
+        self._recent.update(keys)
+        if len(self._recent) >= _IN_MEMORY:
+            self._spill()
+
+    def missing(self, keys: Iterator[bytes]) -> Iterator[bytes]:
+        """Those of the keys that have no live record."""
+        for key in keys:
+            live = self._recent.get(key)
+            if live is None and self._older is not None:
+                live = self._older.get(key) == b"1"
+            if not live:
+                yield key
+
+    def close(self) -> None:
+        if self._older is not None:
+            self._older.close()
+
+    def _spill(self) -> None:
+        if self._older is None:
+            self._older = Rdict(str(self._scratch), store_options())
+            unlogged = WriteOptions()
+            unlogged.disable_wal(True)
+            self._older.set_write_options(unlogged)
+        batch = WriteBatch(raw_mode=True)
+        for key, live in self._recent.items():
+            batch.put(key, b"1" if live else b"0")
+        self._older.write(batch)
+        self._recent.clear()

@@ -1,0 +1,221 @@
+"""The replica as a program sees it: a Mapping that is a table's last word, on local disk, following the topic."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rocksdict import DbClosedError
+
+from lastword.core.clock import now_ms
+from lastword.core.codecs import Codec
+from lastword.core.errors import ClusterUnreachable, NotReady
+from lastword.core.position import Position
+from lastword.core.row import Row, row_of
+from lastword.kafka.connection import Connection
+from lastword.kafka.writing import Ack
+from lastword.replica.following import Follower
+from lastword.replica.replay import changes_between
+from lastword.replica.settings import ReplicaSettings
+from lastword.replica.state import State
+from lastword.replica.store import Store
+from lastword.replica.watching import Change, Watch
+
+_Answer = TypeVar("_Answer")
+
+
+class Replica(Mapping[Any, Any]):
+    """Thread-safe; close it, or use it with `with`. Keys are in the order of their bytes.
+
+    A value that the codec can't read is given as bytes; `row` and `scan` say why in `decode_error`.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        topic: str,
+        folder: Path,
+        *,
+        key_codec: Codec,
+        value_codec: Codec,
+        settings: ReplicaSettings,
+    ) -> None:
+        self.topic = topic
+        self.folder = folder
+        self._connection = connection
+        self._key_codec = key_codec
+        self._value_codec = value_codec
+        self._follower = Follower(
+            connection, topic, folder, key_codec=key_codec, value_codec=value_codec, settings=settings
+        )
+
+    def __getitem__(self, key: Any) -> Any:
+        row = self.row(key)
+        if row is None:
+            raise KeyError(key)
+        return row.value
+
+    def __contains__(self, key: object) -> bool:
+        return self._ask(lambda store: store.get(self._key_codec.encode(key))) is not None
+
+    def __iter__(self) -> Iterator[Any]:
+        return (row.key for row in self.scan())
+
+    def __len__(self) -> int:
+        return self._ask(len)
+
+    def values(self) -> ValuesView[Any]:
+        return _Values(self)
+
+    def items(self) -> ItemsView[Any, Any]:
+        return _Items(self)
+
+    def row(self, key: Any) -> Row | None:
+        """The key's row with partition, offset and timestamp, or None."""
+        record = self._ask(lambda store: store.get(self._key_codec.encode(key)))
+        return None if record is None else row_of(record, self._key_codec, self._value_codec)
+
+    def last_good(self, key: Any) -> Any:
+        """The last value of the key that this replica could read, where the newest one can't be; else None."""
+        raw = self._ask(lambda store: store.last_good(self._key_codec.encode(key)))
+        return None if raw is None else self._value_codec.decode(raw)
+
+    def scan(self, prefix: str | bytes = b"", start: Any = None, end: Any = None) -> Iterator[Row]:
+        """Rows with the prefix and start <= key < end, in key order, all as they were when the scan began."""
+        first = prefix.encode() if isinstance(prefix, str) else prefix
+        last = _after_prefix(first)
+        if start is not None:
+            first = max(first, self._key_codec.encode(start))
+        if end is not None:
+            before = self._key_codec.encode(end)
+            last = before if last is None else min(last, before)
+        records = self._ask(lambda store: store.scan(first, last))
+        return (row_of(record, self._key_codec, self._value_codec) for record in records)
+
+    def watch(self, start: Position | str | None = None) -> Watch:
+        """Changes of rows, from now or from a position, until the replica is closed.
+
+        From a position, what came since is read from Kafka again: HistoryLost when a tombstone among it may be gone.
+        """
+        begin = Position.parse(start) if isinstance(start, str) else start
+        store = self._ask(lambda store: store)
+        watch = self._follower.watchers.join(self._row_of_change)
+        if begin is not None:
+            told = watch.position
+            young = store.ledger.all_after_is_younger(begin, now_ms() - store.identity.delete_retention_ms)
+            missed = changes_between(self._connection, store, begin, told, holes_are_harmless=young)
+            watch.begin_with(missed, begin)
+        return watch
+
+    def wait_for(self, target: Ack | Position | str, timeout_s: float = 10.0) -> None:
+        """Returns when the replica has reached a write or a position, NotReady when it has not in time."""
+        position = target.position if isinstance(target, Ack) else target
+        wanted = Position.parse(position) if isinstance(position, str) else position
+        self._wait(lambda: self.position.covers(wanted), f"reach {wanted}", timeout_s)
+
+    def wait_until_ready(self, timeout_s: float | None = None) -> None:
+        """Returns when the replica is ready: without a timeout as long as it takes, while the cluster answers."""
+        self._wait(lambda: self.state.name == "ready", "be ready", timeout_s)
+
+    @property
+    def state(self) -> State:
+        return self._follower.state
+
+    @property
+    def position(self) -> Position:
+        """Everything before it is in the rows."""
+        store = self._follower.store
+        return Position() if store is None else store.position
+
+    @property
+    def lag(self) -> int:
+        """How many offsets the topic is ahead, as far as is known here."""
+        position = self.position
+        return sum(max(0, end - position.get(partition, 0)) for partition, end in self._follower.ends.items())
+
+    @property
+    def split_keys(self) -> int:
+        """Keys with live rows in more than one partition; the row with the later (timestamp, partition) is shown."""
+        return self._ask(lambda store: store.split_keys)
+
+    @property
+    def poison_rows(self) -> int:
+        """Rows whose value the codec can't read."""
+        return self._ask(lambda store: store.poison_rows)
+
+    @property
+    def is_closed(self) -> bool:
+        return self._follower.is_stopped
+
+    def close(self) -> None:
+        self._follower.stop()
+
+    def __enter__(self) -> Replica:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _ask(self, question: Callable[[Store], _Answer]) -> _Answer:
+        store = self._follower.store
+        try:
+            if store is not None:
+                return question(store)
+        except DbClosedError:
+            pass  # closed by another thread just now
+        raise self._nothing_to_show()
+
+    def _wait(self, is_so: Callable[[], bool], what: str, timeout_s: float | None) -> None:
+        follower, began = self._follower, time.monotonic()
+        with follower.changed:
+            while not is_so():
+                if follower.failure is not None:
+                    raise follower.failure
+                if follower.is_stopped:
+                    raise self._nothing_to_show()
+                waited = time.monotonic() - began
+                if timeout_s is not None and waited >= timeout_s:
+                    raise NotReady(
+                        f"the replica of {self.topic} did not {what} within {timeout_s:g} s: it is {self.state}, at "
+                        f"{self.position or 'no position yet'}; wait longer with timeout_s, or look at its state"
+                    )
+                if timeout_s is None and follower.away_for_s > self._connection.patience_s:
+                    raise ClusterUnreachable(str(self.state.why))
+                follower.changed.wait(0.2 if timeout_s is None else min(0.2, timeout_s - waited))
+
+    def _nothing_to_show(self) -> NotReady:
+        if self._follower.is_stopped:
+            return NotReady(f"the replica of {self.topic} is closed: open it again with  table.replica()")
+        return NotReady(
+            f"the replica of {self.topic} has nothing to show yet ({self.state}): wait for it with  wait_until_ready()"
+        )
+
+    def _row_of_change(self, change: Change) -> Row:
+        return row_of(change.shown, self._key_codec, self._value_codec, swept=change.swept)
+
+    def __repr__(self) -> str:
+        return f"<replica of {self.topic} at {self.position}: {self.state}>"
+
+
+class _Values(ValuesView[Any]):
+    """Like the view that a Mapping has, but over one scan: nothing is asked for again by its key."""
+
+    _mapping: Replica
+
+    def __iter__(self) -> Iterator[Any]:
+        return (row.value for row in self._mapping.scan())
+
+
+class _Items(ItemsView[Any, Any]):
+    _mapping: Replica
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        return ((row.key, row.value) for row in self._mapping.scan())
+
+
+def _after_prefix(prefix: bytes) -> bytes | None:
+    """The first key after all those with the prefix, or None when there is none."""
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None

@@ -1,0 +1,191 @@
+"""Following a store's topic from where it stands, until the past moves or it is stopped.
+
+Everything that was written before some moment has been read once a partition's position has reached where the
+partition ended at that moment. The latest such moment is a place's `caught_up_at`. If offsets were missing among
+those read since then, and it is longer ago than tombstones are kept, a tombstone may be what was missing: the
+partition is swept before it counts as read.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from lastword.core.clock import now_ms
+from lastword.core.errors import ClusterUnreachable, NotFound
+from lastword.core.position import Position
+from lastword.kafka.connection import Connection
+from lastword.kafka.feed import Feed, Heard
+from lastword.kafka.present import Lookout, Present
+from lastword.replica.arrival import Arrival
+from lastword.replica.folder import ReplicaFolder
+from lastword.replica.ghosts import sweep
+from lastword.replica.layout import Place
+from lastword.replica.past import Moved, how_the_past_moved
+from lastword.replica.settings import ReplicaSettings
+from lastword.replica.state import State
+from lastword.replica.store import Identity, Store
+from lastword.replica.watching import Watchers
+
+Tell = Callable[[State, Position], None]
+
+_HEAR_S = 0.1
+_LOOK_AGAIN_S = 0.5
+_AWAY_LOOK_AGAIN_S = 5.0
+
+
+class Session:
+    """`tell` hears how it stands after every step, with the high watermarks as they are known."""
+
+    def __init__(
+        self,
+        *,
+        connection: Connection,
+        lookout: Lookout,
+        wanted: Identity,
+        store: Store,
+        folder: ReplicaFolder,
+        watchers: Watchers,
+        settings: ReplicaSettings,
+        tell: Tell,
+    ) -> None:
+        self._connection = connection
+        self._lookout = lookout
+        self._wanted = wanted
+        self._store = store
+        self._folder = folder
+        self._watchers = watchers
+        self._settings = settings
+        self._tell = tell
+        self._feed = Feed(connection, wanted.topic)
+        self._arrival = Arrival(wanted.topic, store, settings.transaction_patience_s)
+        self._retention_ms = wanted.delete_retention_ms
+        self._look_at = 0.0
+        # Where each partition ended for readers of committed data, and when.
+        self._ends: dict[int, tuple[int, int]] = {}
+        # Moments of being at the end that are not in the store yet; that it knows an older one does no harm.
+        self._at_end_ms: dict[int, int] = {}
+        # A new start is a new chance for partitions that could not be swept quickly enough.
+        self._to_sweep = {p for p, place in store.places.items() if place.deletes_uncertain}
+        self._ledger = store.ledger
+        self._away: str | None = None
+
+    def follow(self, now: Present, looked_at: int, stopping: threading.Event) -> Moved | None:
+        """Goes on until it is stopped, or gives the reason why the store can't."""
+        with self._feed:
+            self._take_in(now, looked_at)
+            while not stopping.is_set():
+                self._say()
+                heard = self._feed.hear(_HEAR_S)
+                if heard.past_moved is not None:
+                    return Moved(why=f"the log was truncated ({heard.past_moved})")
+                self._apply(heard)
+                if heard.doubtful or time.monotonic() >= self._look_at:
+                    moved = self._look()
+                    if moved is not None:
+                        return moved
+            self._write_places()
+        return None
+
+    def _look(self) -> Moved | None:
+        """Whether the past moved. A cluster that is away is a state: what still comes is taken meanwhile."""
+        looked_at, began = now_ms(), time.monotonic()
+        try:
+            now = self._lookout.look()
+        except (ClusterUnreachable, NotFound) as away:
+            self._away = str(away)
+            slow = time.monotonic() - began > 1
+            self._look_at = time.monotonic() + (_AWAY_LOOK_AGAIN_S if slow else _LOOK_AGAIN_S)
+            return None
+        self._away = None
+        moved = how_the_past_moved(self._store, self._wanted, now)
+        if moved is None:
+            self._take_in(now, looked_at)
+        return moved
+
+    def _take_in(self, now: Present, looked_at: int) -> None:
+        """What a look told: partitions to follow, where they end, how long tombstones stay."""
+        stored = self._store.identity
+        self._retention_ms = min(stored.delete_retention_ms, now.delete_retention_ms)
+        # At least three looks while a tombstone is kept, or an idle partition would seem to have been left alone.
+        self._look_at = time.monotonic() + min(self._settings.check_every_s, max(1.0, self._retention_ms / 3000))
+        self._ends = {partition: (end, looked_at) for partition, end in now.stable.items()}
+        self._follow_new_partitions(now, looked_at)
+        self._arrive(self._ends, at_end={}, seen_at=looked_at)
+        self._write_places()
+        if stored.delete_retention_ms != now.delete_retention_ms and self._store.position.covers(now.stable):
+            self._store.declare(replace(stored, delete_retention_ms=now.delete_retention_ms))
+
+    def _follow_new_partitions(self, now: Present, looked_at: int) -> None:
+        added = [partition for partition in now.high if partition not in self._feed.partitions]
+        if not added:
+            return
+        unknown = [p for p in added if p not in self._store.places]
+        self._store.apply([], {p: Place(position=now.start[p], caught_up_at=looked_at) for p in unknown})
+        places = self._store.places
+        self._arrival.expect({p: now.high[p] for p in added})
+        self._feed.add({p: places[p].position for p in added}, {p: places[p].leader_epoch for p in added})
+
+    def _apply(self, heard: Heard) -> None:
+        if heard.reached:
+            places = {}
+            for partition, position in heard.reached.items():
+                old = self._store.places[partition]
+                places[partition] = old._replace(
+                    position=position,
+                    leader_epoch=heard.leader_epochs.get(partition, old.leader_epoch),
+                    caught_up_at=max(old.caught_up_at, self._at_end_ms.pop(partition, 0)),
+                    holes=old.holes or partition in heard.holes,
+                )
+            applied = self._store.apply(heard.records, places)
+            self._watchers.publish(applied, self._store.position)
+        if heard.at_end or heard.reached:
+            self._arrive({*heard.at_end, *heard.reached}, at_end=heard.at_end, seen_at=heard.not_before)
+
+    def _arrive(self, partitions: Collection[int], *, at_end: Collection[int], seen_at: int) -> None:
+        """Notes which of the partitions are read to an end, and sweeps where reading on was not enough."""
+        for partition in partitions:
+            place = self._store.places[partition]
+            end, ended_at = self._ends[partition]
+            if partition not in at_end and place.position < end:
+                continue
+            moment = seen_at if partition in at_end else ended_at
+            if self._needs_sweep(partition, place):
+                self._sweep(partition)
+                place = self._store.places[partition]
+            if place.holes:
+                self._store.apply([], {partition: place._replace(caught_up_at=moment, holes=False)})
+            self._at_end_ms[partition] = max(moment, self._at_end_ms.get(partition, 0))
+            self._arrival.note(partition, at_end=partition in at_end)
+
+    def _needs_sweep(self, partition: int, place: Place) -> bool:
+        away_ms = now_ms() - place.caught_up_at
+        # A clock that was set back tells nothing.
+        return partition in self._to_sweep or (place.holes and not 0 <= away_ms <= self._retention_ms)
+
+    def _sweep(self, partition: int) -> None:
+        self._to_sweep.discard(partition)
+        self._say(f"sweeping {self._wanted.topic}[{partition}], where tombstones may have gone unread")
+        for applied in sweep(self._connection, self._store, self._folder, partition, retention_ms=self._retention_ms):
+            self._watchers.publish(applied, self._store.position, swept=True)
+
+    def _write_places(self) -> None:
+        """The moments of being at the end, into the store, and into the ledger when it is time."""
+        places = self._store.places
+        moved = {
+            p: places[p]._replace(caught_up_at=max(places[p].caught_up_at, at)) for p, at in self._at_end_ms.items()
+        }
+        self._store.apply([], moved)
+        self._at_end_ms.clear()
+        places = self._store.places
+        moment = min((place.caught_up_at for place in places.values()), default=0)
+        if self._ledger.note(moment, self._store.position, span_ms=self._retention_ms):
+            self._store.keep(self._ledger)
+
+    def _say(self, why: str | None = None) -> None:
+        state = self._arrival.state(why)
+        if self._away is not None:
+            state = replace(state, name="connecting", why=self._away, done=0, total=0, seconds_left=None)
+        self._tell(state, self._feed.ends())

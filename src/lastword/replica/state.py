@@ -1,0 +1,50 @@
+"""How a replica stands, in words that its owner can act on.
+
+connecting    no cluster answers, or the topic is away; it goes on trying
+catching-up   building, reading what it has not seen, or sweeping
+ready         every partition has reached where the topic ended when this replica came to it
+failed        it can't go on by itself; `why` says what to do
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+StateName = Literal["connecting", "catching-up", "ready", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    name: StateName
+    # What is going on, or what went wrong and what to do.
+    why: str | None = None
+    # While catching up: offsets passed, offsets in all, and an estimate.
+    done: int = 0
+    total: int = 0
+    seconds_left: float | None = None
+    # "uncertain" when a deleted key may still be shown: no pass over the log was quicker than delete.retention.ms.
+    deletes: Literal["certain", "uncertain"] = "certain"
+
+    def __str__(self) -> str:
+        told: str = self.name
+        if self.name == "catching-up" and self.total:
+            told += f" {self.done:,}/{self.total:,}"
+        if self.seconds_left is not None:
+            told += f", about {self.seconds_left:.0f} s left"
+        if self.deletes == "uncertain":
+            told += ", deletes: uncertain"
+        return told + (f" ({self.why})" if self.why else "")
+
+
+class Pace:
+    """How long something takes, by how far it came so far."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def seconds_left(self, done: int, total: int) -> float | None:
+        """An estimate, or None while it is too early for one."""
+        elapsed = time.monotonic() - self._began
+        return (total - done) * elapsed / done if done and elapsed > 0.5 else None
