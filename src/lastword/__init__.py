@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from lastword.core.position import Position
     from lastword.core.row import Row
     from lastword.kafka.writing import Ack
+    from lastword.replica.replica import Replica
     from lastword.table import Table
 
 __version__ = "0.1.0"
-__all__ = ["Ack", "Cluster", "LastwordError", "NotFound", "Position", "Row", "Table", "connect", "local"]
+__all__ = ["Ack", "Cluster", "LastwordError", "NotFound", "Position", "Replica", "Row", "Table", "connect", "local"]
 
 _HOMES = {
     "Ack": "lastword.kafka.writing",
@@ -28,6 +29,7 @@ _HOMES = {
     "LastwordError": "lastword.core.errors",
     "NotFound": "lastword.core.errors",
     "Position": "lastword.core.position",
+    "Replica": "lastword.replica.replica",
     "Row": "lastword.core.row",
     "Table": "lastword.table",
     "connect": "lastword.cluster",

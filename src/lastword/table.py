@@ -101,6 +101,7 @@ class Table:
         last_good_mb: int = _DEFAULTS.last_good_mb,
         watch_capacity: int = _DEFAULTS.watch_capacity,
         transaction_patience_s: float = _DEFAULTS.transaction_patience_s,
+        check_every_s: float = _DEFAULTS.check_every_s,
     ) -> Replica:
         """A durable local copy that follows the topic, as a Mapping; returns when it is ready, or at once.
 
@@ -118,6 +119,7 @@ class Table:
                 last_good_mb=last_good_mb,
                 watch_capacity=watch_capacity,
                 transaction_patience_s=transaction_patience_s,
+                check_every_s=check_every_s,
             ),
         )
         self._replicas = [*(each for each in self._replicas if not each.is_closed), replica]

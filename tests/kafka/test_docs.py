@@ -50,19 +50,33 @@ def test_the_comparison_objects_to_another_output() -> None:
     assert not Step(command="", promised="...\n15 records").keeps("a\nb\n16 records")
 
 
-def test_the_python_page_runs(alone: CommandLine, tmp_path: Path) -> None:
-    code = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "python.md").read_text(), re.MULTILINE | re.DOTALL)
-    (tmp_path / "page.py").write_text("\n".join(code))
+def printed_by(page: str, alone: CommandLine, folder: Path) -> list[str]:
+    """What the Python of a page prints."""
+    code = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL)
+    (folder / "page.py").write_text("\n".join(code))
     done = subprocess.run(
-        [sys.executable, str(tmp_path / "page.py")],
+        [sys.executable, str(folder / "page.py")],
         env=alone.environment(),
         capture_output=True,
         text=True,
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0] == "{'name': 'Alice', 'age': 26}"
-    assert done.stdout.splitlines()[-1] == "user-1 26"
+    return done.stdout.splitlines()
+
+
+def test_the_python_page_runs(alone: CommandLine, tmp_path: Path) -> None:
+    printed = printed_by("python.md", alone, tmp_path)
+    assert (printed[0], printed[-1]) == ("{'name': 'Alice', 'age': 26}", "user-1 26")
+
+
+def test_the_page_of_the_replica_runs_and_leaves_nothing_in_the_home(alone: CommandLine, tmp_path: Path) -> None:
+    printed = printed_by("replica.md", alone, tmp_path)
+    assert printed[0] == "{'name': 'Alice', 'age': 25} 1 False"
+    assert sorted(printed[1:3]) == ["user-1 deleted", "user-2 {'name': 'Bob'}"]
+    assert printed[3].startswith("user-2 ")
+    # A temporary cluster takes its replicas along.
+    assert not (alone.home / "replicas").exists()
 
 
 def test_the_smallest_example_prints_the_last_update(lastword: CommandLine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 
 import lastword
 from lastword.cli import VERBS
+from lastword.replica.replica import Replica
+from lastword.replica.settings import ReplicaSettings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -23,6 +26,7 @@ def test_the_public_names_are_these_and_no_others() -> None:
         "LastwordError",
         "NotFound",
         "Position",
+        "Replica",
         "Row",
         "Table",
         "connect",
@@ -70,3 +74,17 @@ def test_every_file_of_the_package_is_in_the_file_map() -> None:
         name for name in names - {"__init__.py"} if f"`{name}`" not in design and f"/{name}`" not in design
     )
     assert missing == []
+
+
+@pytest.mark.parametrize("field", dataclasses.fields(ReplicaSettings), ids=lambda field: field.name)
+def test_every_setting_of_a_replica_is_on_its_page_with_its_default(field: dataclasses.Field[object]) -> None:
+    default = f'`"{field.default}"`' if isinstance(field.default, str) else f"{field.default:g}"
+    if isinstance(field.default, int):
+        default = str(field.default)
+    assert f"| `{field.name}` | {default} |" in (DOCS / "replica.md").read_text()
+
+
+@pytest.mark.parametrize("name", [name for name in vars(Replica) if not name.startswith("_")])
+def test_everything_a_replica_offers_is_on_its_page(name: str) -> None:
+    if name not in ("close", "is_closed", "folder", "topic"):
+        assert re.search(rf"`(?:replica\.)?{name}\b", (DOCS / "replica.md").read_text())

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lastword.core.errors import ReplicaUnusable
@@ -80,6 +80,7 @@ def disagreements(store: Store, records: list[Record]) -> list[str]:
     return found
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(entries, max_size=6), max_size=6), st.booleans())
 def test_the_rows_are_the_fold_in_any_batching(
     batches: list[list[tuple[bytes, bytes | None, int, int]]], reopen: bool
@@ -111,6 +112,7 @@ def test_the_oracle_objects_to_a_row_too_many_a_row_too_few_and_a_wrong_count(tm
         assert disagreements(store, records) == ["count 3"]
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(entries, max_size=6), max_size=6))
 def test_changes_in_their_order_lead_to_what_the_table_shows(
     batches: list[list[tuple[bytes, bytes | None, int, int]]],

@@ -115,7 +115,12 @@ class Follower:
                 break
             except Exception as surprise:
                 # The thread must not end in silence. The rows that are there are right for their position.
-                self._fail(LastwordError(f"unexpected {type(surprise).__name__}: {surprise}"))
+                self._fail(
+                    LastwordError(
+                        f"the replica of {self._topic} in {self._folder.path} stopped ({type(surprise).__name__}: "
+                        f"{surprise}): is the disk full? Put that right and open it again"
+                    )
+                )
                 break
 
     def _session(self) -> None:

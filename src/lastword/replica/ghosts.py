@@ -83,7 +83,7 @@ class _Seen:
         if self._older is None:
             self._older = Rdict(str(self._scratch), store_options())
             unlogged = WriteOptions()
-            unlogged.disable_wal(True)
+            unlogged.disable_wal = True  # type: ignore[method-assign,assignment]  # the stub takes it for a method
             self._older.set_write_options(unlogged)
         batch = WriteBatch(raw_mode=True)
         for key, live in self._recent.items():

@@ -1,0 +1,72 @@
+"""A replica's folder after a crash at each of its steps."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lastword.core.errors import ReplicaUnusable
+from lastword.replica.folder import ReplicaFolder
+
+
+def made(folder: Path, *names: str) -> None:
+    for name in names:
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(name)
+
+
+def found(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def settled(folder: Path) -> list[str]:
+    ReplicaFolder(folder).close()
+    return found(folder)
+
+
+def test_a_building_without_complete_is_deleted(tmp_path: Path) -> None:
+    made(tmp_path, "building-1/rows")
+    assert settled(tmp_path) == ["owner.lock"]
+
+
+def test_a_complete_building_takes_its_place_and_the_older_store_goes(tmp_path: Path) -> None:
+    made(tmp_path, "store-1/rows", "building-2/rows", "building-2/complete")
+    assert settled(tmp_path) == ["owner.lock", "store-2/complete", "store-2/rows"]
+
+
+def test_of_two_stores_the_newer_one_stays_and_numbers_are_compared_as_numbers(tmp_path: Path) -> None:
+    made(tmp_path, "store-9/rows", "store-10/rows")
+    assert settled(tmp_path) == ["owner.lock", "store-10/rows"]
+
+
+def test_scratch_files_go(tmp_path: Path) -> None:
+    made(tmp_path, "scratch-a/x", "store-1/rows")
+    assert settled(tmp_path) == ["owner.lock", "store-1/rows"]
+
+
+def test_an_adopted_building_is_the_current_store(tmp_path: Path) -> None:
+    folder = ReplicaFolder(tmp_path)
+    assert folder.current is None
+    for number in (1, 2):
+        building = folder.new_building()
+        made(building, "rows")
+        assert folder.adopt(building) == folder.current == tmp_path / f"store-{number}"
+    folder.close()
+    assert found(tmp_path) == ["owner.lock", "store-2/complete", "store-2/rows"]
+
+
+def test_the_second_owner_is_told_who_the_first_is_until_that_one_lets_go(tmp_path: Path) -> None:
+    first = ReplicaFolder(tmp_path)
+    with pytest.raises(ReplicaUnusable, match=f"in use by process {os.getpid()}: stop that process, or give"):
+        ReplicaFolder(tmp_path)
+    first.close()
+    ReplicaFolder(tmp_path).close()
+
+
+def test_a_folder_that_can_not_be_made_is_one_line(tmp_path: Path) -> None:
+    made(tmp_path, "file")
+    with pytest.raises(ReplicaUnusable, match=r"file/replica: .*: give another folder"):
+        ReplicaFolder(tmp_path / "file" / "replica")

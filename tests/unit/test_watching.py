@@ -1,0 +1,90 @@
+"""Watchers: what they are told, and how they end."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from lastword.core.codecs import codec_named
+from lastword.core.errors import HistoryLost, LastwordError
+from lastword.core.position import Position
+from lastword.core.record import Record
+from lastword.core.row import Row, row_of
+from lastword.replica.edit import Applied
+from lastword.replica.watching import Change, Watch, Watchers
+
+
+def row(change: Change) -> Row:
+    return row_of(change.shown, codec_named("string"), codec_named("string"), swept=change.swept)
+
+
+def tell(watchers: Watchers, *offsets: int, swept: bool = False) -> None:
+    records = [Record(b"a", b"%d" % offset, 0, offset, 0) for offset in offsets]
+    watchers.publish(Applied(records=records, shown={}), Position({0: offsets[-1] + 1}), swept=swept)
+
+
+def values(watch: Watch, count: int) -> list[str]:
+    return [next(watch).value for _ in range(count)]
+
+
+def test_a_watcher_is_told_what_comes_after_it_joined_and_knows_where_it_is() -> None:
+    watchers = Watchers(10)
+    tell(watchers, 0)
+    watch = watchers.join(row)
+    assert watch.position == {0: 1}
+    tell(watchers, 1, 2)
+    assert values(watch, 1) == ["1"]
+    assert watch.position == {0: 2}
+    tell(watchers, 3, swept=True)
+    assert [(change.value, change.swept) for change in (next(watch), next(watch))] == [("2", False), ("3", True)]
+
+
+def test_a_full_queue_ends_its_watch_after_what_it_holds_and_no_other() -> None:
+    watchers = Watchers(2)
+    slow, quick = watchers.join(row), watchers.join(row)
+    tell(watchers, 0, 1)
+    assert values(quick, 2) == ["0", "1"]
+    tell(watchers, 2)
+    assert values(quick, 1) == ["2"]
+    assert values(slow, 2) == ["0", "1"]
+    with pytest.raises(HistoryLost, match="more than 2 changes behind"):
+        next(slow)
+
+
+def test_a_closed_watch_ends_even_while_it_waits() -> None:
+    watchers = Watchers(10)
+    watch = watchers.join(row)
+    seen: list[Row] = []
+    thread = threading.Thread(target=lambda: seen.extend(watch))
+    thread.start()
+    watch.close()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert seen == []
+
+
+def test_a_rebuilt_table_ends_every_watch_with_the_reason() -> None:
+    watchers = Watchers(10)
+    watch = watchers.join(row)
+    watchers.restart(Position({0: 5}), "t was recreated")
+    with pytest.raises(HistoryLost, match="t was recreated: the table was built again; start over from its rows"):
+        next(watch)
+    assert watchers.join(row).position == {0: 5}
+
+
+def test_a_failed_table_ends_every_watch_with_its_failure_and_a_closed_one_without() -> None:
+    watchers = Watchers(10)
+    watch = watchers.join(row)
+    watchers.close(LastwordError("the disk is full"))
+    with pytest.raises(LastwordError, match="the disk is full"):
+        next(watch)
+    watch = watchers.join(row)
+    watchers.close()
+    assert list(watch) == []
+
+
+def test_a_watch_that_nobody_holds_any_more_takes_no_room() -> None:
+    watchers = Watchers(10)
+    watchers.join(row)
+    assert watchers._queues == []
