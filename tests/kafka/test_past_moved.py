@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -397,3 +398,22 @@ def test_a_broker_that_is_away_is_a_state_and_the_replica_goes_on_when_it_is_bac
             again.put("a", 2)
         assert next(watch).value == 2
         eventually(lambda: replica.state.name == "ready")
+
+
+def test_a_leader_that_dies_is_followed_by_the_next_one(tmp_path: Path) -> None:
+    with LocalCluster(name="three", folder=tmp_path / "three", jars=JARS, owned=True) as cluster:
+        cluster.start(port=0, brokers=3)
+        connection = connected(cluster)
+        create_topic(connection, "users", partitions=3, replication=3, settings={"min.insync.replicas": "2"})
+        with Table(connection, "users") as users, users.replica(tmp_path / "replica") as replica:
+            users.put_many([(f"key-{n}", 1) for n in range(50)])
+            eventually(lambda: len(replica) == 50)
+            pid = cluster.status()[0].pid
+            assert pid is not None
+            os.kill(pid, signal.SIGKILL)
+            with Table(connection, "users") as again:
+                again.put_many([(f"key-{n}", 2) for n in range(50)])
+            eventually(lambda: set(replica.values()) == {2}, within_s=60)
+            cluster.start()
+            eventually(lambda: replica.state.name == "ready")
+            assert (len(replica), replica.lag) == (50, 0)

@@ -50,7 +50,8 @@ class Feed:
         self._drained_at = now_ms()
         self._consumer = connection.consumer(
             enable_partition_eof=True,
-            fetch_wait_max_ms=10,
+            # The broker answers as soon as there is something, whatever this says; when idle it is asked less often.
+            fetch_wait_max_ms=100,
             fetch_queue_backoff_ms=5,
             error_cb=self._on_error,
         )

@@ -100,6 +100,8 @@ class Replica(Mapping[Any, Any]):
         From a position, what came since is read from Kafka again: HistoryLost when a tombstone among it may be gone.
         """
         begin = Position.parse(start) if isinstance(start, str) else start
+        if self._follower.failure is not None:
+            raise self._follower.failure
         store = self._ask(lambda store: store)
         watch = self._follower.watchers.join(self._row_of_change)
         if begin is not None:

@@ -33,7 +33,7 @@ Tell = Callable[[State, Position], None]
 
 _HEAR_S = 0.1
 _LOOK_AGAIN_S = 0.5
-_AWAY_LOOK_AGAIN_S = 5.0
+_SLOW_LOOK_AGAIN_S = 5.0
 
 
 class Session:
@@ -62,7 +62,7 @@ class Session:
         self._feed = Feed(connection, wanted.topic)
         self._arrival = Arrival(wanted.topic, store, settings.transaction_patience_s)
         self._retention_ms = wanted.delete_retention_ms
-        self._look_at = 0.0
+        self._look_at = self._soonest_look_at = 0.0
         # Where each partition ended for readers of committed data, and when.
         self._ends: dict[int, tuple[int, int]] = {}
         # Moments of being at the end that are not in the store yet; that it knows an older one does no harm.
@@ -82,7 +82,10 @@ class Session:
                 if heard.past_moved is not None:
                     return Moved(why=f"the log was truncated ({heard.past_moved})")
                 self._apply(heard)
-                if heard.doubtful or time.monotonic() >= self._look_at:
+                if heard.doubtful:
+                    # Soon, but not for every line of a broker that is away for an hour.
+                    self._look_at = min(self._look_at, self._soonest_look_at)
+                if time.monotonic() >= self._look_at:
                     moved = self._look()
                     if moved is not None:
                         return moved
@@ -96,10 +99,12 @@ class Session:
             now = self._lookout.look()
         except (ClusterUnreachable, NotFound) as away:
             self._away = str(away)
-            slow = time.monotonic() - began > 1
-            self._look_at = time.monotonic() + (_AWAY_LOOK_AGAIN_S if slow else _LOOK_AGAIN_S)
+            ended = time.monotonic()
+            # An answer that takes long to fail keeps the feed waiting: then it is asked for less often.
+            self._look_at = self._soonest_look_at = ended + (_LOOK_AGAIN_S if ended - began < 1 else _SLOW_LOOK_AGAIN_S)
             return None
         self._away = None
+        self._soonest_look_at = time.monotonic() + _LOOK_AGAIN_S
         moved = how_the_past_moved(self._store, self._wanted, now)
         if moved is None:
             self._take_in(now, looked_at)
