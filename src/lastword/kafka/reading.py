@@ -81,7 +81,7 @@ class Queue:
 
     def settings(self) -> dict[str, Any]:
         # A fetch is asked for while there is room, and comes on top of what is queued: so it is a part of it only.
-        fetch_bytes = min(_BULK["fetch_message_max_bytes"], max(64 * 1024, self.kbytes * 1024 // 8))
+        fetch_bytes = min(_BULK["fetch_message_max_bytes"], max(64 * 1024, self.kbytes * 1024 // 32))
         return {
             **_BULK,
             "queued_min_messages": self.records,

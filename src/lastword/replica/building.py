@@ -117,7 +117,9 @@ def _taken_over(folder: Path, identity: Identity, files: list[Path], places: Map
         store.flush()
     finally:
         store.close()
-    sync(folder)
+    # RocksDB has synced its own files, those it took over too, but rocksdict keeps one of its own beside them.
+    for path in (*folder.iterdir(), folder):
+        sync(path)
     return True
 
 

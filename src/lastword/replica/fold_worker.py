@@ -22,7 +22,6 @@ import msgspec
 from rocksdict import SstFileWriter
 
 from lastword.core.codecs import codec_named
-from lastword.core.durable import sync
 from lastword.core.errors import BadInput, ClusterUnreachable, DecodeError, LastwordError, NotFound
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
@@ -88,18 +87,19 @@ Told = Passed | Folded | Split | Failed
 
 def queue_within(memory_bytes: int) -> Queue:
     """A queue that takes a sixth of the memory, with the overhead of its records, or as little as can be."""
-    share = memory_bytes // 6
-    records = min(Queue.records, max(1, share // _QUEUED_RECORD_BYTES))
+    half = memory_bytes // 12
+    records = min(Queue.records, max(1, half // _QUEUED_RECORD_BYTES))
     return Queue(
         records=records,
-        kbytes=min(Queue.kbytes, max(256, share // 2 // 1024)),
+        kbytes=min(Queue.kbytes, max(256, half // 1024)),
         batch=min(Queue.batch, max(2, records // 4)),
     )
 
 
 def folded(job: Job, passed: Callable[[int, int], None]) -> Folded | Split:
     """What the law makes of the job's partitions, with the rows in its file."""
-    room = job.memory_bytes - job.memory_bytes // 6 - _BARE_BYTES
+    # A sixth is the queue's, and as much again goes to what allocators can't give back.
+    room = job.memory_bytes * 2 // 3 - _BARE_BYTES
     newest, runs = Newest(job.start), Runs(Path(f"{job.file}.runs"))
     epochs = dict.fromkeys(job.start, -1)
     connection = Connection(
@@ -146,7 +146,6 @@ def write_rows(rows: Iterable[tuple[bytes, bytes]], file: Path, value_codec: str
             writer[key] = row[:POISON_AT] + b"\x01" + row[head:]
     if live:
         writer.finish()
-        sync(file)
     else:
         # RocksDB takes no empty file.
         file.unlink()

@@ -15,7 +15,7 @@ from operator import add
 from pathlib import Path
 from typing import cast
 
-from rocksdict import DBCompressionType, IngestExternalFileOptions, Options, Rdict, SstFileWriter
+from rocksdict import BlockBasedOptions, DBCompressionType, IngestExternalFileOptions, Options, Rdict, SstFileWriter
 
 from lastword.kafka.reading import Columns
 from lastword.replica.layout import PARTITION, ROW_HEAD
@@ -152,6 +152,10 @@ class Runs:
 def _run_options() -> Options:
     options = store_options()
     options.set_compression_type(DBCompressionType.lz4())
-    # They are read once: merging many is cheaper than rewriting them to have few.
+    # They are read once, from end to end: no block is asked for again.
+    blocks = BlockBasedOptions()
+    blocks.disable_cache()
+    options.set_block_based_table_factory(blocks)
+    # And merging many is cheaper than rewriting them to have few.
     options.set_level_zero_file_num_compaction_trigger(32)
     return options
