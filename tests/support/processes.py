@@ -26,3 +26,14 @@ def running_with(text: str | Path) -> list[str]:
         for line in lines
         if len(line) == 3 and str(text) in line[2] and not line[1].startswith("Z") and int(line[0]) != os.getpid()
     ]
+
+
+def children_of(pid: int, text: str) -> list[int]:
+    """The processes that this one started and that have the text in their command line."""
+    listed = subprocess.run(["ps", "-axww", "-o", "pid=,ppid=,stat=,command="], capture_output=True, text=True).stdout
+    lines = [line.split(None, 3) for line in listed.splitlines()]
+    return [
+        int(line[0])
+        for line in lines
+        if len(line) == 4 and int(line[1]) == pid and text in line[3] and not line[2].startswith("Z")
+    ]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
@@ -186,6 +187,20 @@ def codec_named(name: str) -> Codec:
     except KeyError:
         known = ", ".join(CODECS)
         raise BadInput(f"no codec {name!r}: {did_you_mean(name, CODECS) or f'choose one of {known}'}") from None
+
+
+def readable_by(codec: Codec) -> Callable[[bytes], bool]:
+    """Whether the codec can read some bytes, as a function of them."""
+    decode = codec.decode
+
+    def readable(raw: bytes) -> bool:
+        try:
+            decode(raw)
+        except DecodeError:
+            return False
+        return True
+
+    return readable
 
 
 def _refuse_registry_frame(raw: bytes) -> None:

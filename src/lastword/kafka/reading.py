@@ -12,9 +12,11 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from lastword.core.errors import BadInput, ClusterUnreachable, LastwordError
 from lastword.core.position import Position
@@ -48,13 +50,44 @@ PASSING = _NO_LEADER_YET - {KafkaError.UNKNOWN_TOPIC_OR_PART} | {
 }
 
 # Large fetches and a deep queue: a bounded read wants throughput, and it is over soon.
-_BULK = {
+_BULK: dict[str, Any] = {
     "enable_partition_eof": True,
     "queued_min_messages": 200_000,
     "fetch_message_max_bytes": 4 * 1024 * 1024,
     # A full queue stops fetching for this long, 1 s by default: by then we have emptied it and wait for nothing.
     "fetch_queue_backoff_ms": 5,
 }
+
+
+class Columns(NamedTuple):
+    """Records of one partition in offset order, as one list for each field: no object is made for a record."""
+
+    partition: int
+    keys: list[bytes | None]
+    values: list[bytes | None]
+    offsets: list[int]
+    timestamps: list[int]
+    # Of the last record; -1 if the broker did not say.
+    leader_epoch: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """How much a bulk read may hold that was fetched and not taken yet, and how much it takes at a time."""
+
+    records: int = _BULK["queued_min_messages"]
+    kbytes: int = 64 * 1024
+    batch: int = BATCH
+
+    def settings(self) -> dict[str, Any]:
+        # A fetch is asked for while there is room, and comes on top of what is queued: so it is a part of it only.
+        fetch_bytes = min(_BULK["fetch_message_max_bytes"], max(64 * 1024, self.kbytes * 1024 // 32))
+        return {
+            **_BULK,
+            "queued_min_messages": self.records,
+            "queued_max_messages_kbytes": self.kbytes,
+            "fetch_message_max_bytes": fetch_bytes,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +130,29 @@ def read_log(
             ends=ends,
             from_log_start=frozenset(p for p in ends if start is None or p not in start),
         )
-        yield from _bounded(consumer, topic, span, progress)
+        for runs in _bounded(consumer, topic, span, progress):
+            yield _records(runs)
+
+
+def read_columns(
+    connection: Connection,
+    topic: str,
+    *,
+    start: Position,
+    stop: Position,
+    queue: Queue,
+    progress: Progress | None = None,
+) -> Iterator[list[Columns]]:
+    """What `read_log` reads, for those who want millions a second: each batch as columns, a partition at a time.
+
+    The bounds are trusted: both name the same partitions, and no offset is asked of the cluster.
+    """
+    with _consumer(connection, **queue.settings()) as consumer:
+        # Asked only for its errors: a cluster that is away says so at once, and not after a long silence.
+        connection.topic(topic, consumer)
+        span = _Span(begins=dict(start), ends=dict(stop), from_log_start=frozenset())
+        for runs in _bounded(consumer, topic, span, progress, queue.batch):
+            yield [_columns(partition, messages) for partition, messages in runs]
 
 
 def fold_topic(
@@ -119,8 +174,8 @@ def fold_topic(
         span = _Span(begins={p: first[p] for p in ends}, ends=ends, from_log_start=frozenset(ends))
         newest: dict[int, dict[bytes, Record]] = {p: {} for p in ends}
         keyless = 0
-        for records in _bounded(consumer, topic, span, progress):
-            for record in records:
+        for runs in _bounded(consumer, topic, span, progress):
+            for record in _records(runs):
                 if record.key is None:
                     keyless += 1
                 elif record.value is None:
@@ -185,16 +240,25 @@ class _Span:
         return sum(max(0, self.ends[p] - self.begins[p]) for p in self.ends)
 
 
-def _bounded(consumer: Consumer, topic: str, span: _Span, progress: Progress | None) -> Iterator[list[Record]]:
+# As the stubs have it, even a record may be without partition and offset.
+_Message: Any = Message
+
+# Messages of one partition that follow each other in a batch, in offset order.
+_Run = tuple[int, list[Any]]
+
+
+def _bounded(
+    consumer: Consumer, topic: str, span: _Span, progress: Progress | None, batch: int = BATCH
+) -> Iterator[list[_Run]]:
     assigned = span.assignment(topic)
     consumer.assign(assigned)
     # For each partition not yet at its end, the offset after the last record seen.
     pending = {tp.partition: span.begins[tp.partition] for tp in assigned}
     total, heard_at = span.total(), time.monotonic()
     while pending:
-        messages = next_batch(consumer, patience_s=0.2)
+        messages = next_batch(consumer, patience_s=0.2, batch=batch)
         before = dict(pending)
-        records = _records_before_ends(messages, topic, span.ends, pending)
+        runs = _runs_before_ends(messages, topic, span.ends, pending)
         if pending != before:
             heard_at = time.monotonic()
             # What is written after the end is not ours, and must not pass for a sign of life of the others.
@@ -204,36 +268,56 @@ def _bounded(consumer: Consumer, topic: str, span: _Span, progress: Progress | N
                 f"reading {topic}: nothing came for {_SILENCE_S} s at position {Position(pending)}: "
                 "is the cluster up?  lastword broker status"
             )
-        if records:
-            yield records
+        if runs:
+            yield runs
         if progress is not None:
             progress(total - sum(span.ends[p] - at for p, at in pending.items()), total)
 
 
-def _records_before_ends(
-    messages: list[Any], topic: str, ends: dict[int, int], pending: dict[int, int]
-) -> list[Record]:
+def _runs_before_ends(messages: list[Any], topic: str, ends: dict[int, int], pending: dict[int, int]) -> list[_Run]:
     """The records that lie before the ends; partitions that turn out to be at their end leave `pending`."""
-    records = []
-    for message in messages:
-        if message.error() is None:
-            partition, offset = message.partition(), message.offset()
-            if offset < ends[partition]:
-                records.append(record_of(message, partition, offset))
-            pending[partition] = offset + 1
-        elif not _is_record(message, topic) and message.offset() >= ends.get(message.partition(), 0):
-            pending.pop(message.partition(), None)
+    # By map and groupby, which call the client's methods without a step of ours for each record.
+    notices = [m for m in messages if m.error() is not None] if any(map(_Message.error, messages)) else []
+    records = [m for m in messages if m.error() is None] if notices else messages
+    runs = []
+    for partition, group in groupby(records, _Message.partition):
+        run, end = list(group), ends[partition]
+        pending[partition] = run[-1].offset() + 1
+        if pending[partition] > end:
+            run = [m for m in run if m.offset() < end]
+        if run:
+            runs.append((partition, run))
+    # After the records: those of a partition come before the notice of its end.
+    for notice in notices:
+        if not _is_record(notice, topic) and notice.offset() >= ends.get(notice.partition(), 0):
+            pending.pop(notice.partition(), None)
     for partition in [p for p, at in pending.items() if at >= ends[p]]:
         del pending[partition]
-    return records
+    return runs
 
 
-def next_batch(consumer: Consumer, *, patience_s: float) -> list[Any]:
+def _records(runs: list[_Run]) -> list[Record]:
+    return [record_of(message, partition, message.offset()) for partition, run in runs for message in run]
+
+
+def _columns(partition: int, messages: list[Any]) -> Columns:
+    epoch = messages[-1].leader_epoch()
+    return Columns(
+        partition,
+        [*map(_Message.key, messages)],
+        [*map(_Message.value, messages)],
+        [*map(_Message.offset, messages)],
+        [*map(itemgetter(1), map(_Message.timestamp, messages))],
+        -1 if epoch is None else epoch,
+    )
+
+
+def next_batch(consumer: Consumer, *, patience_s: float, batch: int = BATCH) -> list[Any]:
     """Waits for one record, then takes what is there: 10 ms latency at a trickle, full speed in bursts."""
     try:
         head = consumer.poll(patience_s)
         # A Message has a length, so a tombstone would be false: compare with None.
-        return [] if head is None else [head, *consumer.consume(BATCH - 1, 0)]
+        return [] if head is None else [head, *consumer.consume(batch - 1, 0)]
     except KafkaException as failure:
         raise translated(failure, "reading") from None
 

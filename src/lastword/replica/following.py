@@ -9,18 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from lastword.core.clock import now_ms
-from lastword.core.codecs import Codec
-from lastword.core.errors import ClusterUnreachable, DecodeError, HistoryLost, LastwordError, NotFound, ReplicaUnusable
+from lastword.core.codecs import Codec, readable_by
+from lastword.core.errors import ClusterUnreachable, HistoryLost, LastwordError, NotFound, ReplicaUnusable
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.present import Lookout, Present
-from lastword.replica.building import BuildStopped, build
+from lastword.replica.building import build
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.layout import Place
 from lastword.replica.past import Moved, how_the_past_moved
 from lastword.replica.session import Session
 from lastword.replica.settings import ReplicaSettings
-from lastword.replica.state import Pace, State
+from lastword.replica.state import Pace, State, Stopped
 from lastword.replica.store import Identity, Store
 from lastword.replica.watching import Watchers
 
@@ -87,7 +87,9 @@ class Follower:
         return self._stopping.is_set()
 
     def _opened(self, place: Path) -> Store:
-        store = Store(place, readable=self._readable(), last_good_bytes=self._settings.last_good_mb * 1024 * 1024)
+        store = Store(
+            place, readable=readable_by(self._codecs[1]), last_good_bytes=self._settings.last_good_mb * 1024 * 1024
+        )
         try:
             found = store.identity.topic
             if found != self._topic:
@@ -105,7 +107,7 @@ class Follower:
         while not self._stopping.is_set():
             try:
                 self._session()
-            except BuildStopped:
+            except Stopped:
                 break
             except (ClusterUnreachable, NotFound) as away:
                 self._tell(State(name="connecting", why=str(away)))
@@ -137,8 +139,9 @@ class Follower:
             watchers=self.watchers,
             settings=self._settings,
             tell=self._tell,
+            stopping=self._stopping,
         )
-        self._moved = session.follow(now, looked_at, self._stopping)
+        self._moved = session.follow(now, looked_at)
 
     def _store_for(self, wanted: Identity, now: Present) -> Store:
         """The store if it can go on, else a new one."""
@@ -189,7 +192,7 @@ class Follower:
         ):
             return building
         building = self._folder.new_building()
-        store = Store(building, readable=self._readable())
+        store = Store(building, readable=readable_by(self._codecs[1]))
         store.declare(wanted)
         moment = now_ms()
         store.apply([], {p: Place(position=offset, caught_up_at=moment) for p, offset in now.start.items()})
@@ -207,18 +210,6 @@ class Follower:
             value_codec=value_codec.name,
             delete_retention_ms=now.delete_retention_ms,
         )
-
-    def _readable(self) -> Callable[[bytes], bool]:
-        decode = self._codecs[1].decode
-
-        def readable(value: bytes) -> bool:
-            try:
-                decode(value)
-            except DecodeError:
-                return False
-            return True
-
-        return readable
 
     def _show(self, store: Store | None) -> None:
         with self.changed:

@@ -8,7 +8,9 @@ delete.retention.ms: a pass that is quicker than that is certain, and a slower o
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from lastword.kafka.connection import Connection
 from lastword.kafka.reading import read_log
 from lastword.replica.edit import Applied
 from lastword.replica.folder import ReplicaFolder
+from lastword.replica.state import Stopped
 from lastword.replica.store import Store, store_options
 
 PASSES = 3
@@ -28,7 +31,13 @@ _AT_ONCE = 10_000
 
 
 def sweep(
-    connection: Connection, store: Store, folder: ReplicaFolder, partition: int, *, retention_ms: int
+    connection: Connection,
+    store: Store,
+    folder: ReplicaFolder,
+    partition: int,
+    *,
+    retention_ms: int,
+    stopping: threading.Event,
 ) -> Iterator[Applied]:
     """Removes the ghosts of a partition, some at a time; the place then says whether any may be left.
 
@@ -37,9 +46,10 @@ def sweep(
     topic, position = store.identity.topic, store.places[partition].position
     for attempt in range(1, PASSES + 1):
         began = now_ms()
-        with folder.scratch() as scratch:
-            seen = _Seen(scratch)
+        with folder.scratch() as scratch, closing(_Seen(scratch)) as seen:
             for batch in read_log(connection, topic, partitions=[partition], stop=Position({partition: position})):
+                if stopping.is_set():
+                    raise Stopped
                 seen.note((record.key, record.value is not None) for record in batch if record.key is not None)
             certain = now_ms() - began <= retention_ms
             if certain or attempt == PASSES:
@@ -48,7 +58,6 @@ def sweep(
                     yield store.sweep(some, partition, store.places[partition])
                 settled = store.places[partition]._replace(deletes_uncertain=not certain)
                 store.apply([], {partition: settled})
-            seen.close()
         if certain:
             return
 

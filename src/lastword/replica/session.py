@@ -50,6 +50,7 @@ class Session:
         watchers: Watchers,
         settings: ReplicaSettings,
         tell: Tell,
+        stopping: threading.Event,
     ) -> None:
         self._connection = connection
         self._lookout = lookout
@@ -59,6 +60,7 @@ class Session:
         self._watchers = watchers
         self._settings = settings
         self._tell = tell
+        self._stopping = stopping
         self._feed = Feed(connection, wanted.topic)
         self._arrival = Arrival(wanted.topic, store, settings.transaction_patience_s)
         self._retention_ms = wanted.delete_retention_ms
@@ -72,11 +74,11 @@ class Session:
         self._ledger = store.ledger
         self._away: str | None = None
 
-    def follow(self, now: Present, looked_at: int, stopping: threading.Event) -> Moved | None:
+    def follow(self, now: Present, looked_at: int) -> Moved | None:
         """Goes on until it is stopped, or gives the reason why the store can't."""
         with self._feed:
             self._take_in(now, looked_at)
-            while not stopping.is_set():
+            while not self._stopping.is_set():
                 self._say()
                 heard = self._feed.hear(_HEAR_S)
                 if heard.past_moved is not None:
@@ -173,7 +175,14 @@ class Session:
     def _sweep(self, partition: int) -> None:
         self._to_sweep.discard(partition)
         self._say(f"sweeping {self._wanted.topic}[{partition}], where tombstones may have gone unread")
-        for applied in sweep(self._connection, self._store, self._folder, partition, retention_ms=self._retention_ms):
+        for applied in sweep(
+            self._connection,
+            self._store,
+            self._folder,
+            partition,
+            retention_ms=self._retention_ms,
+            stopping=self._stopping,
+        ):
             self._watchers.publish(applied, self._store.position, swept=True)
 
     def _write_places(self) -> None:

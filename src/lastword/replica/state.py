@@ -38,6 +38,10 @@ class State:
         return told + (f" ({self.why})" if self.why else "")
 
 
+class Stopped(Exception):
+    """Long work was told to end before it was done."""
+
+
 class Pace:
     """How long something takes, by how far it came so far."""
 

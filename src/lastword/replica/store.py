@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol, cast, overload
 
 import msgspec
-from rocksdict import IngestExternalFileOptions, Options, Rdict
+from rocksdict import IngestExternalFileOptions, Options, Rdict, WriteBatch
 
 from lastword.core.errors import ReplicaUnusable
 from lastword.core.position import Position
@@ -30,6 +30,7 @@ from lastword.replica.layout import (
     FORMAT,
     PARTITION,
     Place,
+    pack_place,
     partition_in,
     unpack_place,
     unpack_row,
@@ -172,11 +173,20 @@ class Store:
         tombstones = [Record(key, None, partition, place.position - 1, place.caught_up_at) for key in ghosts]
         return self._committed(tombstones, {partition: place})
 
-    def ingest(self, files: Sequence[Path]) -> None:
-        """Takes over sorted files of packed rows; no key may be in two of them."""
-        options = IngestExternalFileOptions()
-        options.set_move_files(True)
-        self.rows.ingest_external_file([str(file) for file in files], options)
+    def ingest(self, files: Sequence[Path], places: Mapping[int, Place]) -> None:
+        """Fills an empty store: takes over sorted files of packed rows, and the places with the counts of these rows.
+
+        No key may be in two files: only one of its rows would be left, and `count_keys` tells.
+        """
+        if files:
+            options = IngestExternalFileOptions()
+            options.set_move_files(True)
+            self.rows.ingest_external_file([str(file) for file in files], options)
+        batch = WriteBatch(raw_mode=True)
+        for partition, place in places.items():
+            batch.put(PARTITION.pack(partition), pack_place(place), self.handles["places"])
+        self.db.write(batch)
+        self.places = dict(places)
 
     def count_keys(self) -> int:
         return sum(1 for _ in self.rows.keys())  # noqa: SIM118  a family is no iterable
