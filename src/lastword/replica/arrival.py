@@ -1,4 +1,8 @@
-"""How far a session is from ready: each partition has to reach where it ended when the session came to it."""
+"""How far a session is from ready: each partition has to reach where it ended when the session came to it.
+
+While it is on its way, compaction may take a record that it has not read yet, because a later one of that key lies
+past the goal. So goals that took long to reach are set once more, and the table is ready when it reaches new ones.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,9 @@ from typing import Literal
 
 from lastword.replica.state import Pace, State
 from lastword.replica.store import Store
+
+_FRESH_S = 2.0
+_LEGS = 3
 
 
 class Arrival:
@@ -22,10 +29,24 @@ class Arrival:
         # Partitions where committed data ends before the goal: the goal, and until when it is waited for.
         self._held_back: dict[int, tuple[int, float]] = {}
         self._pace, self._total = Pace(), 0
+        self._legs = 0
+        self._expected_at = 0.0
 
     def expect(self, goals: Mapping[int, int]) -> None:
         self._goals.update(goals)
         self._pace, self._total = Pace(), self._left()
+        self._legs += 1
+        self._expected_at = time.monotonic()
+
+    @property
+    def wants_new_goals(self) -> bool:
+        """Whether the goals were reached so late that they say little of the topic's end."""
+        if self._goals or self._legs >= _LEGS:
+            return False
+        if time.monotonic() - self._expected_at > _FRESH_S:
+            return True
+        self._legs = _LEGS
+        return False
 
     def note(self, partition: int, *, at_end: bool) -> None:
         """The partition is read to an end for now, and swept if that was needed."""
@@ -41,7 +62,7 @@ class Arrival:
         uncertain = any(place.deletes_uncertain for place in self._store.places.values())
         deletes: Literal["certain", "uncertain"] = "uncertain" if uncertain else "certain"
         why = why or self._open_transaction()
-        if not self._goals:
+        if not self._goals and not self.wants_new_goals:
             return State(name="ready", why=why, deletes=deletes)
         done = self._total - self._left()
         return State(

@@ -44,7 +44,8 @@ def build(
 ) -> bool:
     """A whole store in `folder`, at `stop`, flushed and synced to disk and closed again.
 
-    Raises Stopped when `stopping` is set. False when it can't be built this way because a key lives in two partitions; the folder is then to be thrown away.
+    Raises Stopped when `stopping` is set. False when it can't be built this way, because a key lives in two
+    partitions; the folder is then to be thrown away.
     """
     folder.mkdir(parents=True, exist_ok=True)
     jobs = _jobs(connection, identity, folder, start=start, stop=stop, memory_mb=memory_mb)

@@ -129,7 +129,11 @@ class Follower:
         lookout, looked_at = Lookout(self._connection, self._topic), now_ms()
         now = lookout.look()
         wanted = self._identity(now)
+        known = self.store
         store = self._store_for(wanted, now)
+        if store is not known:
+            # Where the topic ends was asked for before it was read.
+            looked_at, now = now_ms(), lookout.look()
         session = Session(
             connection=self._connection,
             lookout=lookout,

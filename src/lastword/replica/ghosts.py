@@ -51,6 +51,9 @@ def sweep(
                 if stopping.is_set():
                     raise Stopped
                 seen.note((record.key, record.value is not None) for record in batch if record.key is not None)
+            # A row may be missing because a later record, which we have not come to yet, has taken its place.
+            for batch in read_log(connection, topic, partitions=[partition], start=Position({partition: position})):
+                seen.note((record.key, True) for record in batch if record.key is not None)
             certain = now_ms() - began <= retention_ms
             if certain or attempt == PASSES:
                 ghosts = seen.missing(store.keys_of(partition))

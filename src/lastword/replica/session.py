@@ -87,7 +87,7 @@ class Session:
                 if heard.doubtful:
                     # Soon, but not for every line of a broker that is away for an hour.
                     self._look_at = min(self._look_at, self._soonest_look_at)
-                if time.monotonic() >= self._look_at:
+                if time.monotonic() >= self._look_at or self._arrival.wants_new_goals:
                     moved = self._look()
                     if moved is not None:
                         return moved
@@ -120,6 +120,8 @@ class Session:
         self._look_at = time.monotonic() + min(self._settings.check_every_s, max(1.0, self._retention_ms / 3000))
         self._ends = {partition: (end, looked_at) for partition, end in now.stable.items()}
         self._follow_new_partitions(now, looked_at)
+        if self._arrival.wants_new_goals:
+            self._arrival.expect(now.high)
         self._arrive(self._ends, at_end={}, seen_at=looked_at)
         self._write_places()
         if stored.delete_retention_ms != now.delete_retention_ms and self._store.position.covers(now.stable):
