@@ -1,7 +1,9 @@
 """Each benchmark runs and gives its figures; how fast it was is nobody's test."""
 
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,12 @@ import confluent_kafka
 import pytest
 
 from lastword.bench.alternatives import bare_consume, bare_produce
+from lastword.bench.contenders import Contenders, Filled, updated_topic
+from lastword.bench.environment import python_of_alternatives
+from lastword.bench.kafka_streams import compiled_streams
+from lastword.bench.rounds import Plan
+from lastword.core.errors import LastwordError
+from lastword.core.home import default_home
 from lastword.core.lines import Write
 from lastword.kafka import connection as connection_module
 from lastword.kafka.connection import Connection
@@ -16,7 +24,7 @@ from lastword.kafka.reading import fold_topic
 from lastword.kafka.topic_description import list_topics
 from lastword.kafka.topics import create_topic
 from lastword.kafka.writing import load
-from support.command_line import CommandLine
+from support.command_line import JARS, CommandLine
 
 
 @pytest.mark.parametrize(
@@ -68,6 +76,57 @@ def test_start_times_the_command_line_and_a_broker_cold_and_warm(alone: CommandL
     assert done.returncode in (0, 1), done.stderr
     figures = {figure["what"]: len(figure["rounds"]) for figure in json.loads(done.stdout)["figures"]}
     assert figures == {"lastword --help": 4, "python -c pass": 4, "broker ready, cold": 1, "broker ready, warm": 1}
+
+
+@pytest.fixture(scope="module")
+def filled(connection: Connection) -> Iterator[Filled]:
+    with updated_topic(connection, 2000) as topic:
+        yield topic
+
+
+@pytest.fixture
+def contenders(tmp_path: Path) -> Contenders:
+    return Contenders(home=tmp_path)
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return Plan(records=2000, rounds=1, home=default_home(), jars=JARS, tell=lambda _: None)
+
+
+def test_the_topic_of_a_rebuild_has_the_records_and_rows_it_says(filled: Filled) -> None:
+    folded = fold_topic(filled.connection, filled.topic)
+    assert len(folded.rows) == filled.rows
+    assert 190 < filled.rows <= 200
+
+
+def test_the_loops_take_every_record_and_leave_nothing(filled: Filled, contenders: Contenders) -> None:
+    assert contenders.bare_loop(filled).answer["records"] == 2000
+    assert contenders.write_batches(filled).answer["rows"] == filled.rows
+    assert list(contenders.home.iterdir()) == []
+
+
+def test_a_contender_without_all_the_rows_is_refused(filled: Filled, contenders: Contenders) -> None:
+    with pytest.raises(LastwordError, match="WriteBatch loop has"):
+        contenders.write_batches(replace(filled, rows=filled.rows + 1))
+
+
+def test_kafka_python_and_quix_streams_get_every_row(filled: Filled, contenders: Contenders, plan: Plan) -> None:
+    interpreter = python_of_alternatives(plan)
+    assert contenders.kafka_python(filled, interpreter).answer["rows"] == filled.rows
+    assert contenders.quix(filled, interpreter).answer["rows"] == filled.rows
+    assert list(contenders.home.iterdir()) == []
+
+
+@pytest.mark.skipif(not shutil.which("javac"), reason="Kafka Streams needs a JDK")
+def test_kafka_streams_restores_every_record_and_leaves_no_group(
+    filled: Filled, contenders: Contenders, plan: Plan, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    done = contenders.kafka_streams(filled, compiled_streams(plan, tmp_path_factory.mktemp("classes")))
+    assert done.answer["records"] == 2000
+    assert list(contenders.home.iterdir()) == []
+    groups = filled.connection.admin().list_consumer_groups().result().valid
+    assert [group.group_id for group in groups if group.group_id.startswith("bench-")] == []
 
 
 def test_the_alternatives_have_the_client_settings_of_lastword(
