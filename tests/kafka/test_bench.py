@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from lastword.kafka.topic_description import list_topics
 from lastword.kafka.topics import create_topic
 from lastword.kafka.writing import load
 from support.command_line import JARS, CommandLine
+from support.waiting import eventually
 
 
 @pytest.mark.parametrize(
@@ -69,6 +71,18 @@ def test_without_an_address_a_benchmark_has_a_cluster_of_its_own(alone: CommandL
     assert done.returncode in (0, 1), done.stderr
     assert json.loads(done.stdout)["command"] == "lastword bench read --records 2000 --rounds 1"
     assert not (alone.home / "clusters").exists()
+
+
+def test_a_benchmark_that_is_terminated_leaves_no_folder(alone: CommandLine, tmp_path: Path) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    line = replace(alone, environ={"TMPDIR": str(folder)})
+    with line.start("bench", "read", "--records", "3000000", stderr=subprocess.PIPE) as started:
+        eventually(lambda: any(folder.glob("*/rows.tsv")))
+        started.terminate()
+        started.communicate(timeout=60)
+    assert started.returncode == 130
+    assert list(folder.iterdir()) == []
 
 
 def test_start_times_the_command_line_and_a_broker_cold_and_warm(alone: CommandLine) -> None:

@@ -1,5 +1,7 @@
 """What the benchmarks run: input with the rows it says, watched processes, alternatives that may be missing."""
 
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +12,8 @@ from lastword.bench.kafka_streams import compiled_streams
 from lastword.bench.rounds import LeftOut, Plan, run
 from lastword.bench.rows import distinct, updates
 from lastword.core.errors import LastwordError
+from support.processes import running_with
+from support.waiting import eventually
 
 
 def test_updates_come_back_to_their_keys_and_tell_which_rows_are_live() -> None:
@@ -43,6 +47,24 @@ def test_the_memory_of_a_run_is_that_of_its_children_too(tmp_path: Path) -> None
 def test_a_run_that_fails_is_named_with_its_last_line(tmp_path: Path) -> None:
     with pytest.raises(LastwordError, match=r"ended with 1: nothing came$"):
         run([sys.executable, "-c", "import sys; sys.exit('first\\nnothing came')"], tmp_path)
+
+
+def test_an_interrupted_run_ends_its_process_and_what_that_started(tmp_path: Path) -> None:
+    child = f"import time; open({str(tmp_path / 'asleep')!r}, 'w'); time.sleep(60)"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    bench = f"""
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from lastword.bench.rounds import run
+run([sys.executable, "-c", {parent!r}], Path({str(tmp_path)!r}))
+"""
+    with subprocess.Popen([sys.executable, "-c", bench], stderr=subprocess.PIPE) as running:
+        eventually((tmp_path / "asleep").exists)
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=20)
+    eventually(lambda: running_with(tmp_path / "asleep") == [], within_s=5)
 
 
 def test_without_a_jdk_kafka_streams_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

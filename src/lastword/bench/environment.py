@@ -34,6 +34,14 @@ def python_of_alternatives(plan: Plan) -> Path:
     return folder / "bin" / "python"
 
 
+def locked_version(package: str) -> str:
+    """The version of a package that the alternatives run with."""
+    for line in _ALTERNATIVES.joinpath("python.lock").read_text(encoding="utf-8").splitlines():
+        if line.startswith(f"{package}=="):
+            return line.removeprefix(f"{package}==").split()[0]
+    raise LeftOut(f"{package}, because it is not in python.lock")
+
+
 def alternative_in(python: Path, module: str, *words: str) -> list[str]:
     """The command of an alternative that imports nothing of lastword's, so that it runs in the other environment."""
     # Its dependencies warn about each other, and -I keeps this checkout's packages out of it.

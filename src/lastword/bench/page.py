@@ -29,12 +29,6 @@ def section(result: Result, facts: Mapping[str, str], day: str) -> str:
         f"| {each.unit} | {len(each.rounds)} |"
         for each in result.figures
     ]
-    limits = [
-        f"| {each.figure.what} | {each.figure.shown(each.figure.median)} | {each.figure.unit} | {each.verdict} |"
-        for each in result.limits
-    ]
-    if limits:
-        limits = ["| figure with a target | median | unit | target |", "|---|---:|---|---|", *limits, ""]
     left_out = ["Left out here: " + "; ".join(result.left_out) + ".", ""] if result.left_out else []
     ratios = [f"| {each.what} | {each.value:.2f} | {each.spread} | {each.verdict} |" for each in result.ratios]
     lines = [
@@ -50,7 +44,7 @@ def section(result: Result, facts: Mapping[str, str], day: str) -> str:
         "|---|---:|---:|---|",
         *ratios,
         "",
-        *limits,
+        *_limits(result),
         "| measured | median | lowest | highest | unit | rounds |",
         "|---|---:|---:|---:|---|---:|",
         *figures,
@@ -59,6 +53,17 @@ def section(result: Result, facts: Mapping[str, str], day: str) -> str:
         _end(result.name),
     ]
     return "\n".join(lines)
+
+
+def _limits(result: Result) -> list[str]:
+    """The table of figures with a target of their own; no lines where there are none."""
+    if not result.limits:
+        return []
+    limits = [
+        f"| {each.figure.what} | {each.figure.shown(each.figure.median)} | {each.figure.unit} | {each.verdict} |"
+        for each in result.limits
+    ]
+    return ["| figure with a target | median | unit | target |", "|---|---:|---|---|", *limits, ""]
 
 
 def with_section(page: str, name: str, text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lastword.bench.contenders import PARTITIONS, RECORDS_PER_KEY
+from lastword.bench.environment import locked_version
 from lastword.bench.figures import Figure, Limit, Ratio, Result
 from lastword.bench.rounds import Plan, Run
 
@@ -24,9 +25,10 @@ and again with 256. The alternatives:
 - Kafka Streams ([KafkaStreamsRestore.java](../src/lastword/bench/alternatives/KafkaStreamsRestore.java)), of the
   broker's version and in Java, restores a KTable on RocksDB with 2 threads, the topic being its changelog, with a
   larger fetch, poll and receive buffer than its defaults. It does not flush before it is RUNNING.
-- kafka-python ([kafka_python_dict.py](../src/lastword/bench/alternatives/kafka_python_dict.py)) fills a dict in memory,
-  and Quix Streams ([quix_state.py](../src/lastword/bench/alternatives/quix_state.py)) its state store, without a
-  changelog. Both run once, over a topic of the same kind with a tenth of the records and keys; rates are compared.
+- kafka-python {kafka_python} ([kafka_python_dict.py](../src/lastword/bench/alternatives/kafka_python_dict.py)) fills a
+  dict in memory, and Quix Streams {quix} ([quix_state.py](../src/lastword/bench/alternatives/quix_state.py)) its state
+  store, without a changelog. Both run once, over a topic of the same kind with a tenth of the records and keys; rates
+  are compared.
 
 With distinct keys there are as many records, each under a key of its own: one round. Restart: a new Python process
 opens the replica of the updates, with nothing new in the topic; from the start of the process until it is ready.
@@ -96,7 +98,7 @@ def replica_result(plan: Plan, measured: Measured, left_out: Sequence[str]) -> R
     return Result(
         name="replica",
         title="Replica: rebuild, restart, latency",
-        how=_HOW.format(records=plan.records, keys=max(1, plan.records // RECORDS_PER_KEY), partitions=PARTITIONS),
+        how=_how(plan.records),
         options=plan.options,
         figures=(
             *(each.rate for each in rebuilds),
@@ -107,6 +109,16 @@ def replica_result(plan: Plan, measured: Measured, left_out: Sequence[str]) -> R
         ratios=_ratios(measured),
         limits=(Limit(figure=restart, target=1.5), Limit(figure=latencies[10, "p50"], target=15)),
         left_out=tuple(left_out),
+    )
+
+
+def _how(records: int) -> str:
+    return _HOW.format(
+        records=records,
+        keys=max(1, records // RECORDS_PER_KEY),
+        partitions=PARTITIONS,
+        kafka_python=locked_version("kafka-python"),
+        quix=locked_version("quixstreams"),
     )
 
 

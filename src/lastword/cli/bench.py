@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,6 +54,9 @@ def bench(args: argparse.Namespace) -> int:
     from lastword.bench.rounds import Plan
     from lastword.bench.start import bench_start
 
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # As on Ctrl-C, what was started is ended and what was made is removed.
+        signal.signal(number, signal.default_int_handler)
     progress = Progress()
     benches = {"load": bench_load, "read": bench_read, "start": bench_start, "replica": bench_replica}
     met = True
