@@ -1,5 +1,6 @@
 """What the benchmarks run: input with the rows it says, watched processes, alternatives that may be missing."""
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -53,8 +54,6 @@ def test_an_interrupted_run_ends_its_process_and_what_that_started(tmp_path: Pat
     child = f"import time; open({str(tmp_path / 'asleep')!r}, 'w'); time.sleep(60)"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
     bench = f"""
-import signal
-import subprocess
 import sys
 from pathlib import Path
 from lastword.bench.rounds import run
@@ -65,6 +64,18 @@ run([sys.executable, "-c", {parent!r}], Path({str(tmp_path)!r}))
         running.send_signal(signal.SIGINT)
         running.communicate(timeout=20)
     eventually(lambda: running_with(tmp_path / "asleep") == [], within_s=5)
+
+
+@pytest.mark.skipif(not shutil.which("javac"), reason="without a JDK it is left out before")
+def test_without_its_jars_kafka_streams_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("https_proxy", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # where nobody listens
+    said: list[str] = []
+    plan = Plan(records=1, rounds=1, home=tmp_path, jars=tmp_path, tell=said.append)
+    with pytest.raises(LeftOut, match=r"^Kafka Streams, because its jars could not be fetched$"):
+        compiled_streams(plan, tmp_path)
+    assert "connect to the internet once" in said[-1]
 
 
 def test_without_a_jdk_kafka_streams_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

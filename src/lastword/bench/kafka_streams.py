@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from lastword.bench.rounds import LeftOut, Plan
+from lastword.core.errors import JarsUnavailable
 from lastword.kafka.jars import committed_lock, ensure_jars
 from lastword.kafka.java import Java, find_java
 
@@ -21,7 +22,11 @@ def compiled_streams(plan: Plan, classes: Path) -> list[str]:
     javac = _javac(java)
     if javac is None:
         raise LeftOut("Kafka Streams, because no javac is beside java or on the PATH")
-    jars = ensure_jars(committed_lock(_ALTERNATIVES, "benchmark"), plan.jars, java, plan.tell)
+    try:
+        jars = ensure_jars(committed_lock(_ALTERNATIVES, "benchmark"), plan.jars, java, plan.tell)
+    except JarsUnavailable as failure:
+        plan.tell(str(failure))
+        raise LeftOut("Kafka Streams, because its jars could not be fetched") from failure
     class_path = ":".join(map(str, jars))
     with resources.as_file(resources.files(_ALTERNATIVES).joinpath(f"{_PROGRAM}.java")) as source:
         made = subprocess.run(
@@ -32,7 +37,9 @@ def compiled_streams(plan: Plan, classes: Path) -> list[str]:
             check=False,
         )
     if made.returncode != 0:
-        raise LeftOut(f"Kafka Streams, because javac refused its source: {made.stderr.strip().splitlines()[0]}")
+        # Where the reason names folders, it is told here and kept out of the page.
+        plan.tell(made.stderr.strip())
+        raise LeftOut("Kafka Streams, because javac refused its source")
     options = ["-Xmx1g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
     return [str(java.executable), *options, "-cp", f"{classes}:{class_path}", _PROGRAM]
 
