@@ -13,10 +13,10 @@ from lastword.bench.rounds import Plan, Run
 _HOW = """\
 Rebuild: from an empty folder to a replica that is on disk and ready, over a topic of {records:,} records of about 190
 bytes ({keys:,} keys, each about ten times, one tombstone in a thousand records, {partitions} partitions, lz4, not
-compacted yet). Everyone is a process of its own, reads committed data only and fetches parts of 4 MiB, must end with
-exactly the rows of the topic, and times itself without its start: lastword from the call of `Table.replica()` until it
-returns; the loops from their assignment; Kafka Streams from `start()` to RUNNING. lastword runs with `memory_mb=1024`
-and again with 256. The alternatives:
+compacted yet). Everyone is a process of its own, reads committed data only, fetches parts of 4 MiB and times itself
+without its start: lastword from the call of `Table.replica()` until it returns; the loops from their assignment; Kafka
+Streams from `start()` to RUNNING; Quix Streams from its first record. Everyone but the bare loop must end with exactly
+the rows of the topic. lastword runs with `memory_mb=1024` and again with 256. The alternatives:
 
 - The bare consume loop ([bare_consume.py](../src/lastword/bench/alternatives/bare_consume.py)) throws every record
   away: nothing in Python that uses librdkafka in one process can be faster.
