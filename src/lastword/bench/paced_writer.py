@@ -1,4 +1,4 @@
-"""A writer that keeps a pace and notes when its samples were acknowledged.
+"""A writer that keeps a pace and notes when its samples were handed over and when they were acknowledged.
 
     python -m lastword.bench.paced_writer HOST:PORT TOPIC PER_SECOND SECONDS PREFIX
 
@@ -23,9 +23,9 @@ def samples_of(per_second: int, seconds: int) -> int:
     return min(per_second, _SAMPLES_PER_SECOND) * seconds
 
 
-def write_paced(servers: str, topic: str, per_second: int, seconds: int, prefix: str) -> dict[str, float]:
-    """The key of each sample -> when its delivery report came (monotonic)."""
-    acknowledged_at: dict[str, float] = {}
+def write_paced(servers: str, topic: str, per_second: int, seconds: int, prefix: str) -> dict[str, list[float]]:
+    """The key of each sample -> when it was handed over and when its delivery report came (monotonic)."""
+    times: dict[str, list[float]] = {}
     failed: list[Any] = []
     producer = Connection(bootstrap_servers=servers).producer(linger_ms=0, compression_type="lz4")
     every = max(1, per_second // _SAMPLES_PER_SECOND)
@@ -35,7 +35,7 @@ def write_paced(servers: str, topic: str, per_second: int, seconds: int, prefix:
         if error is not None:
             failed.append(error)
         elif message.key().startswith(sampled):
-            acknowledged_at[message.key().decode()] = now
+            times[message.key().decode()].append(now)
 
     sampled = prefix.encode()
     producer.list_topics(topic, timeout=10)  # so that the first sample does not wait for the connection
@@ -43,12 +43,15 @@ def write_paced(servers: str, topic: str, per_second: int, seconds: int, prefix:
     for number in range(per_second * seconds):
         while (early := began + number / per_second - time.monotonic()) > 0:
             producer.poll(early)
-        key = b"%s%d" % (sampled, number // every) if number % every == 0 else b"user-%d" % (number * 7919 % 500)
+        key = f"user-{number * 7919 % 500}"
+        if number % every == 0:
+            key = f"{prefix}{number // every}"
+            times[key] = [time.monotonic()]
         producer.produce(topic, _VALUE, key, on_delivery=reported)
         producer.poll(0)
     if producer.flush(30) or failed:
         sys.exit(f"not every write was acknowledged: {failed[:1]}")
-    return acknowledged_at
+    return times
 
 
 if __name__ == "__main__":
