@@ -143,6 +143,29 @@ def test_kafka_streams_restores_every_record_and_leaves_no_group(
     assert [group.group_id for group in groups if group.group_id.startswith("bench-")] == []
 
 
+def test_replica_gives_rebuild_restart_and_latency_beside_the_alternatives(
+    connection: Connection, tmp_path: Path
+) -> None:
+    # The home of whoever runs the tests: the alternatives' packages are there already, as the jars are.
+    line, page = CommandLine(home=default_home()), tmp_path / "page.md"
+    before = list_topics(connection)
+    done = line.run(
+        *("bench", "replica", "--records", "2000", "--rounds", "1", "--json", "--write", str(page)),
+        *("--bootstrap-servers", connection.bootstrap_servers),
+    )
+    assert done.returncode in (0, 1), done.stderr
+    result = json.loads(done.stdout)
+    rebuilds = ["lastword", "lastword with 256 MB", "the bare consume loop", "the WriteBatch loop", "kafka-python"]
+    rebuilds += ["Quix Streams", *(["Kafka Streams"] if shutil.which("javac") else [])]
+    measured = {figure["what"]: figure["median"] for figure in result["figures"]}
+    assert {f"rebuild, {who}" for who in rebuilds} < set(measured)
+    assert {"restart", "latency at 10 writes/s, p50", "latency at 10,000 writes/s, p99"} < set(measured)
+    assert all(median > 0 for what, median in measured.items() if not what.startswith("latency"))
+    assert [limit["what"] for limit in result["limits"]] == ["restart", "latency at 10 writes/s, p50"]
+    assert "| rebuild, lastword to the WriteBatch loop |" in page.read_text()
+    assert {topic.name for topic in list_topics(connection)} == {topic.name for topic in before}
+
+
 def test_the_alternatives_have_the_client_settings_of_lastword(
     connection: Connection, topic_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
