@@ -17,7 +17,7 @@ help:
 	@echo "make soak    the crash tests with their counts turned up"
 	@echo "make bench   the benchmarks, into docs/benchmarks.md"
 	@echo "make docs    write the generated pages of docs/ again"
-	@echo "make lock    resolve requirements.lock and the jar locks again"
+	@echo "make lock    resolve requirements.lock, the benchmarks' packages and the jar locks again"
 	@echo "make clean   remove the virtual environment and caches"
 
 setup: $(STAMP)
@@ -63,6 +63,9 @@ lock: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.lock
+	printf 'kafka-python==3.0.12\nlz4==4.4.5\nquixstreams==3.28.1\n' | $(BIN)/uv pip compile - --universal \
+		--python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet \
+		--output-file src/lastword/bench/alternatives/python.lock
 	$(BIN)/python scripts/lock_jars.py
 
 clean:

@@ -1,8 +1,8 @@
-"""Makes src/lastword/kafka/broker.lock anew: resolves Kafka's packages and writes down every jar with its sha256.
+"""Makes the jar locks anew: resolves the packages named here and writes down every jar with its sha256.
 
-    PYTHONPATH=src python scripts/lock_jars.py
+    PYTHONPATH=src python scripts/lock_jars.py [broker] [benchmark]
 
-Run it when a version below changes, and commit the lock. It takes about a minute: Ivy reads every package's POM.
+Run it when a version below changes, and commit the locks. It takes about a minute: Ivy reads every package's POM.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from lastword.core.errors import LastwordError
@@ -17,64 +18,103 @@ from lastword.kafka.ivy import fetch_module
 from lastword.kafka.jars import Jar
 from lastword.kafka.java import find_java
 
-LOCK = Path(__file__).parent.parent / "src" / "lastword" / "kafka" / "broker.lock"
+SOURCES = Path(__file__).parent.parent / "src" / "lastword"
 
 KAFKA = "4.3.0"
 LOG4J = "2.25.4"  # the version of log4j-core that Kafka brings; checked below
-DIRECT = (
-    ("org.apache.kafka", "kafka_2.13", KAFKA),
-    ("org.apache.kafka", "kafka-tools", KAFKA),
-    # Kafka's own distribution adds this one at packaging time; without it the broker writes no log.
-    ("org.apache.logging.log4j", "log4j-slf4j-impl", LOG4J),
-    ("io.prometheus.jmx", "jmx_prometheus_javaagent", "1.0.1"),
-)
-# kafka-tools brings Kafka Connect along, and Connect a web server: nearly half of all jars, for no tool of ours.
-NOT_NEEDED = (
-    (r"org\.apache\.kafka", "connect-.*"),
-    (r"org\.eclipse\.jetty.*", ".*"),
-    (r"org\.glassfish\..*", ".*"),
-    (r"com\.fasterxml\.jackson\.(jakarta\.rs|module)", ".*"),
-    (r"jakarta\..*", ".*"),
-)
+SLF4J = "1.7.36"  # the version of slf4j-api that Kafka brings; checked below
 HEADER = """\
-# The jars of the local broker, one a line: group:artifact:version sha256 size
+# The jars of the {what}, one a line: group:artifact:version sha256 size
 # Made by scripts/lock_jars.py: don't edit, run it again.
 """
 
 
-def main() -> int:
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a lock is resolved from: the direct packages, patterns of those left out, and versions that must agree."""
+
+    what: str
+    folder: str
+    direct: tuple[tuple[str, str, str], ...]
+    not_needed: tuple[tuple[str, str], ...] = ()
+    # Group -> the one version in which its jars may come.
+    agreeing: tuple[tuple[str, str], ...] = ()
+
+
+LOCKS = {
+    "broker": Wanted(
+        what="local broker",
+        folder="kafka",
+        direct=(
+            ("org.apache.kafka", "kafka_2.13", KAFKA),
+            ("org.apache.kafka", "kafka-tools", KAFKA),
+            # Kafka's own distribution adds this one at packaging time; without it the broker writes no log.
+            ("org.apache.logging.log4j", "log4j-slf4j-impl", LOG4J),
+            ("io.prometheus.jmx", "jmx_prometheus_javaagent", "1.0.1"),
+        ),
+        # kafka-tools brings Kafka Connect along, and Connect a web server: nearly half of all jars, for no tool of
+        # ours.
+        not_needed=(
+            (r"org\.apache\.kafka", "connect-.*"),
+            (r"org\.eclipse\.jetty.*", ".*"),
+            (r"org\.glassfish\..*", ".*"),
+            (r"com\.fasterxml\.jackson\.(jakarta\.rs|module)", ".*"),
+            (r"jakarta\..*", ".*"),
+        ),
+        agreeing=(("org.apache.logging.log4j", LOG4J),),
+    ),
+    "benchmark": Wanted(
+        what="benchmarks' alternatives",
+        folder="bench/alternatives",
+        direct=(
+            ("org.apache.kafka", "kafka-streams", KAFKA),
+            # Without a binding Kafka Streams would fail without a word.
+            ("org.slf4j", "slf4j-simple", SLF4J),
+        ),
+        agreeing=(("org.slf4j", SLF4J), ("org.apache.kafka", KAFKA)),
+    ),
+}
+
+
+def main(names: list[str]) -> int:
     try:
-        with tempfile.TemporaryDirectory(prefix="lock-jars-") as folder:
-            jars = resolve(Path(folder))
+        for name in names or LOCKS:
+            lock = SOURCES / LOCKS[name].folder / f"{name}.lock"
+            with tempfile.TemporaryDirectory(prefix="lock-jars-") as folder:
+                jars = resolve(name, LOCKS[name], Path(folder))
+            header = HEADER.format(what=LOCKS[name].what)
+            lock.write_text(header + "".join(f"{jar.line}\n" for jar in jars), encoding="utf-8")
+            print(f"{lock}: {len(jars)} jars, {sum(jar.size for jar in jars) / 1e6:.1f} MB")
     except LastwordError as error:
         print(f"lock_jars: {error}", file=sys.stderr)
         return error.exit_code
-    LOCK.write_text(HEADER + "".join(f"{jar.line}\n" for jar in jars), encoding="utf-8")
-    print(f"{LOCK}: {len(jars)} jars, {sum(jar.size for jar in jars) / 1e6:.1f} MB")
     return 0
 
 
-def resolve(folder: Path) -> tuple[Jar, ...]:
+def resolve(name: str, wanted: Wanted, folder: Path) -> tuple[Jar, ...]:
     """Every jar of the graph, sorted by its name."""
-    outcome = fetch_module(ivy_module(), folder, find_java(), transitively=True)
+    outcome = fetch_module(ivy_module(name, wanted), folder, find_java(), transitively=True)
     if not outcome.succeeded:
         raise LastwordError(f"can't resolve {', '.join(outcome.unresolved) or 'the graph'}: {outcome.reason}")
     jars = tuple(sorted(locked(path) for path in (folder / "jars").iterdir()))
-    logging = {jar.version for jar in jars if jar.group == "org.apache.logging.log4j"}
-    if logging != {LOG4J}:
-        raise LastwordError(f"log4j comes in the versions {', '.join(sorted(logging))}: set LOG4J to Kafka's own")
+    for group, version in wanted.agreeing:
+        found = {jar.version for jar in jars if jar.group == group}
+        if found != {version}:
+            raise LastwordError(f"{group} comes in the versions {', '.join(sorted(found))}: set it to Kafka's own")
     return jars
 
 
-def ivy_module() -> str:
+def ivy_module(name: str, wanted: Wanted) -> str:
     dependencies = [
         f'<dependency org="{group}" name="{artifact}" rev="{version}" conf="default->default"/>'
-        for group, artifact, version in DIRECT
+        for group, artifact, version in wanted.direct
     ]
-    exclusions = [f'<exclude org="{group}" module="{artifact}" matcher="regexp"/>' for group, artifact in NOT_NEEDED]
+    exclusions = [
+        f'<exclude org="{group}" module="{artifact}" matcher="regexp"/>' for group, artifact in wanted.not_needed
+    ]
     return f"""\
 <ivy-module version="2.0">
-  <info organisation="lastword" module="broker"/>
+  <info organisation="lastword" module="{name}"/>
   <configurations><conf name="default"/></configurations>
   <dependencies>{"".join(dependencies + exclusions)}</dependencies>
 </ivy-module>
@@ -90,4 +130,4 @@ def locked(path: Path) -> Jar:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

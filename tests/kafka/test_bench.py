@@ -1,7 +1,10 @@
 """Each benchmark runs and gives its figures; how fast it was is nobody's test."""
 
 import json
-from collections.abc import Callable
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,12 @@ import confluent_kafka
 import pytest
 
 from lastword.bench.alternatives import bare_consume, bare_produce
+from lastword.bench.contenders import Contenders, Filled, updated_topic
+from lastword.bench.environment import python_of_alternatives
+from lastword.bench.kafka_streams import compiled_streams
+from lastword.bench.rounds import Plan
+from lastword.core.errors import LastwordError
+from lastword.core.home import default_home
 from lastword.core.lines import Write
 from lastword.kafka import connection as connection_module
 from lastword.kafka.connection import Connection
@@ -16,7 +25,8 @@ from lastword.kafka.reading import fold_topic
 from lastword.kafka.topic_description import list_topics
 from lastword.kafka.topics import create_topic
 from lastword.kafka.writing import load
-from support.command_line import CommandLine
+from support.command_line import JARS, CommandLine
+from support.waiting import eventually
 
 
 @pytest.mark.parametrize(
@@ -63,11 +73,97 @@ def test_without_an_address_a_benchmark_has_a_cluster_of_its_own(alone: CommandL
     assert not (alone.home / "clusters").exists()
 
 
+def test_a_benchmark_that_is_terminated_leaves_no_folder(alone: CommandLine, tmp_path: Path) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    line = replace(alone, environ={"TMPDIR": str(folder)})
+    with line.start("bench", "read", "--records", "3000000", stderr=subprocess.PIPE) as started:
+        eventually(lambda: any(folder.glob("*/rows.tsv")))
+        started.terminate()
+        started.communicate(timeout=60)
+    assert started.returncode == 130
+    assert list(folder.iterdir()) == []
+
+
 def test_start_times_the_command_line_and_a_broker_cold_and_warm(alone: CommandLine) -> None:
     done = alone.run("bench", "start", "--rounds", "1", "--json")
     assert done.returncode in (0, 1), done.stderr
     figures = {figure["what"]: len(figure["rounds"]) for figure in json.loads(done.stdout)["figures"]}
     assert figures == {"lastword --help": 4, "python -c pass": 4, "broker ready, cold": 1, "broker ready, warm": 1}
+
+
+@pytest.fixture(scope="module")
+def filled(connection: Connection) -> Iterator[Filled]:
+    with updated_topic(connection, 2000) as topic:
+        yield topic
+
+
+@pytest.fixture
+def contenders(tmp_path: Path) -> Contenders:
+    return Contenders(home=tmp_path)
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return Plan(records=2000, rounds=1, home=default_home(), jars=JARS, tell=lambda _: None)
+
+
+def test_the_topic_of_a_rebuild_has_the_records_and_rows_it_says(filled: Filled) -> None:
+    folded = fold_topic(filled.connection, filled.topic)
+    assert len(folded.rows) == filled.rows
+    assert 190 < filled.rows <= 200
+
+
+def test_the_loops_take_every_record_and_leave_nothing(filled: Filled, contenders: Contenders) -> None:
+    assert contenders.bare_loop(filled).answer["records"] == 2000
+    assert contenders.write_batches(filled).answer["rows"] == filled.rows
+    assert list(contenders.home.iterdir()) == []
+
+
+def test_a_contender_without_all_the_rows_is_refused(filled: Filled, contenders: Contenders) -> None:
+    with pytest.raises(LastwordError, match="WriteBatch loop has"):
+        contenders.write_batches(replace(filled, rows=filled.rows + 1))
+
+
+def test_kafka_python_and_quix_streams_get_every_row(filled: Filled, contenders: Contenders, plan: Plan) -> None:
+    interpreter = python_of_alternatives(plan)
+    assert contenders.kafka_python(filled, interpreter).answer["rows"] == filled.rows
+    assert contenders.quix(filled, interpreter).answer["rows"] == filled.rows
+    assert list(contenders.home.iterdir()) == []
+
+
+@pytest.mark.skipif(not shutil.which("javac"), reason="Kafka Streams needs a JDK")
+def test_kafka_streams_restores_every_record_and_leaves_no_group(
+    filled: Filled, contenders: Contenders, plan: Plan, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    done = contenders.kafka_streams(filled, compiled_streams(plan, tmp_path_factory.mktemp("classes")))
+    assert done.answer["records"] == 2000
+    assert list(contenders.home.iterdir()) == []
+    groups = filled.connection.admin().list_consumer_groups().result().valid
+    assert [group.group_id for group in groups if group.group_id.startswith("bench-")] == []
+
+
+def test_replica_gives_rebuild_restart_and_latency_beside_the_alternatives(
+    connection: Connection, tmp_path: Path
+) -> None:
+    # The home of whoever runs the tests: the alternatives' packages are there already, as the jars are.
+    line, page = CommandLine(home=default_home()), tmp_path / "page.md"
+    before = list_topics(connection)
+    done = line.run(
+        *("bench", "replica", "--records", "2000", "--rounds", "1", "--json", "--write", str(page)),
+        *("--bootstrap-servers", connection.bootstrap_servers),
+    )
+    assert done.returncode in (0, 1), done.stderr
+    result = json.loads(done.stdout)
+    rebuilds = ["lastword", "lastword with 256 MB", "the bare consume loop", "the WriteBatch loop", "kafka-python"]
+    rebuilds += ["Quix Streams", *(["Kafka Streams"] if shutil.which("javac") else [])]
+    measured = {figure["what"]: figure["median"] for figure in result["figures"]}
+    assert {f"rebuild, {who}" for who in rebuilds} < set(measured)
+    assert {"restart", "latency at 10 writes/s, p50", "latency at 10,000 writes/s, p99"} < set(measured)
+    assert all(median > 0 for what, median in measured.items() if not what.startswith("latency"))
+    assert [limit["what"] for limit in result["limits"]] == ["restart", "latency at 10 writes/s, p50"]
+    assert "| rebuild, lastword to the WriteBatch loop |" in page.read_text()
+    assert {topic.name for topic in list_topics(connection)} == {topic.name for topic in before}
 
 
 def test_the_alternatives_have_the_client_settings_of_lastword(

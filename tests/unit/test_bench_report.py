@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lastword.bench.figures import Figure, Ratio, Result, stricter
+from lastword.bench.figures import Figure, Limit, Ratio, Result, stricter
 from lastword.bench.machine import machine_facts
 from lastword.bench.page import section, with_section, write_section
 from lastword.core.errors import BadInput
@@ -45,6 +45,27 @@ def test_the_ratio_is_of_medians_and_the_stricter_is_the_lowest() -> None:
     other = replace(RATIO, theirs=OURS)
     assert RATIO.value == pytest.approx(300 / 410)
     assert stricter(other, RATIO) is RATIO
+
+
+@pytest.mark.parametrize(("target", "verdict"), [(1.5, "at most 1.5 s: met"), (1, "at most 1 s: MISSED")])
+def test_a_figure_can_have_a_target_of_its_own(target: float, verdict: str) -> None:
+    limit = Limit(figure=Figure(what="restart", unit="s", rounds=(1.25,)), target=target)
+    result = replace(RESULT, ratios=(), limits=(limit,))
+    text = section(result, FACTS, "2031-05-06")
+    assert f"| restart | 1.25 | s | {verdict} |" in text
+    assert "No target is set." not in text
+    assert result.is_met is limit.is_met is (target == 1.5)
+
+
+def test_an_alternative_with_one_round_is_compared_with_each_of_ours() -> None:
+    once = replace(THEIRS, rounds=(100_000.0,))
+    assert replace(RATIO, theirs=once).spread == "2.90 to 3.10"
+
+
+def test_what_was_left_out_is_said_with_the_reason() -> None:
+    told = replace(RESULT, left_out=("Kafka Streams, because there is no javac",))
+    assert "\nLeft out here: Kafka Streams, because there is no javac.\n" in section(told, FACTS, "2031-05-06")
+    assert told.as_json()["left_out"] == ["Kafka Streams, because there is no javac"]
 
 
 def test_a_run_replaces_only_its_own_section() -> None:

@@ -1,8 +1,9 @@
-"""What a benchmark found: figures (medians over rounds), ratios of two of them, and whether these meet a target."""
+"""What a benchmark found: figures (medians over rounds), ratios of two of them, and which of them meet a target."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from statistics import median
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ class Figure:
     """One thing measured in every round."""
 
     what: str
-    unit: Literal["records/s", "s", "ms"]
+    unit: Literal["records/s", "s", "ms", "MB"]
     rounds: tuple[float, ...]
 
     @property
@@ -20,7 +21,7 @@ class Figure:
         return median(self.rounds)
 
     def shown(self, value: float) -> str:
-        return f"{value:,.0f}" if self.unit == "records/s" else f"{value:.1f}" if self.unit == "ms" else f"{value:.2f}"
+        return format(value, {"records/s": ",.0f", "MB": ",.0f", "ms": ".1f", "s": ".2f"}[self.unit])
 
     def as_json(self) -> dict[str, Any]:
         spread = {"median": self.median, "lowest": min(self.rounds), "highest": max(self.rounds)}
@@ -55,13 +56,35 @@ class Ratio:
 
     @property
     def spread(self) -> str:
-        """The lowest and highest ratio of two runs of the same round."""
-        pairs = [ours / theirs for ours, theirs in zip(self.ours.rounds, self.theirs.rounds, strict=True)]
+        """The lowest and highest ratio of two runs of the same round; of any two where one side has fewer rounds."""
+        ours, theirs = self.ours.rounds, self.theirs.rounds
+        same = zip(ours, theirs, strict=True) if len(ours) == len(theirs) else product(ours, theirs)
+        pairs = [mine / other for mine, other in same]
         return f"{min(pairs):.2f} to {max(pairs):.2f}"
 
     def as_json(self) -> dict[str, Any]:
         target = None if self.target is None else {"bound": self.bound, "value": self.target, "met": self.is_met}
         return {"what": self.what, "ratio": self.value, "target": target}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """A figure whose median has a target of its own, in the figure's unit."""
+
+    figure: Figure
+    target: float
+
+    @property
+    def is_met(self) -> bool:
+        return self.figure.median <= self.target
+
+    @property
+    def verdict(self) -> str:
+        return f"at most {self.target:g} {self.figure.unit}: {'met' if self.is_met else 'MISSED'}"
+
+    def as_json(self) -> dict[str, Any]:
+        target = {"bound": "at most", "value": self.target, "met": self.is_met}
+        return {"what": self.figure.what, "unit": self.figure.unit, "median": self.figure.median, "target": target}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +98,9 @@ class Result:
     options: str
     figures: tuple[Figure, ...]
     ratios: tuple[Ratio, ...]
+    limits: tuple[Limit, ...] = ()
+    # What could not be measured on this machine, each with the reason.
+    left_out: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
@@ -82,7 +108,11 @@ class Result:
 
     @property
     def is_met(self) -> bool:
-        return all(ratio.is_met for ratio in self.ratios)
+        return all(ratio.is_met for ratio in self.ratios) and all(limit.is_met for limit in self.limits)
+
+    @property
+    def has_target(self) -> bool:
+        return bool(self.limits) or any(ratio.target is not None for ratio in self.ratios)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -91,6 +121,8 @@ class Result:
             "met": self.is_met,
             "figures": [figure.as_json() for figure in self.figures],
             "ratios": [ratio.as_json() for ratio in self.ratios],
+            "limits": [limit.as_json() for limit in self.limits],
+            "left_out": list(self.left_out),
         }
 
 

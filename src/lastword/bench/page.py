@@ -22,13 +22,14 @@ what to look at: it depends far less on the machine than the figures do.
 def section(result: Result, facts: Mapping[str, str], day: str) -> str:
     """The Markdown of one benchmark, with its markers."""
     met = "Every target is met." if result.is_met else "**A target is missed.**"
-    if not any(ratio.target for ratio in result.ratios):
+    if not result.has_target:
         met = "No target is set."
     figures = [
         f"| {each.what} | {each.shown(each.median)} | {each.shown(min(each.rounds))} | {each.shown(max(each.rounds))} "
         f"| {each.unit} | {len(each.rounds)} |"
         for each in result.figures
     ]
+    left_out = ["Left out here: " + "; ".join(result.left_out) + ".", ""] if result.left_out else []
     ratios = [f"| {each.what} | {each.value:.2f} | {each.spread} | {each.verdict} |" for each in result.ratios]
     lines = [
         _begin(result.name),
@@ -38,10 +39,12 @@ def section(result: Result, facts: Mapping[str, str], day: str) -> str:
         "",
         result.how,
         "",
+        *left_out,
         "| ratio of medians | value | in single rounds | target |",
         "|---|---:|---:|---|",
         *ratios,
         "",
+        *_limits(result),
         "| measured | median | lowest | highest | unit | rounds |",
         "|---|---:|---:|---:|---|---:|",
         *figures,
@@ -50,6 +53,17 @@ def section(result: Result, facts: Mapping[str, str], day: str) -> str:
         _end(result.name),
     ]
     return "\n".join(lines)
+
+
+def _limits(result: Result) -> list[str]:
+    """The table of figures with a target of their own; no lines where there are none."""
+    if not result.limits:
+        return []
+    limits = [
+        f"| {each.figure.what} | {each.figure.shown(each.figure.median)} | {each.figure.unit} | {each.verdict} |"
+        for each in result.limits
+    ]
+    return ["| figure with a target | median | unit | target |", "|---|---:|---|---|", *limits, ""]
 
 
 def with_section(page: str, name: str, text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -11,8 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from lastword.bench.memory import PeakMemory
 from lastword.core.errors import BadInput, LastwordError
 from lastword.kafka.connection import Connection
 from lastword.kafka.local import LocalCluster
@@ -21,12 +24,17 @@ from lastword.kafka.topics import create_topic, delete_topic
 PARTITIONS = 3
 
 
+class LeftOut(LastwordError):
+    """An alternative that this machine can't run: what, and the reason."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to measure on: how many records and rounds, where the jars are, and whom to tell how far it is."""
+    """What to measure on: how many records and rounds, where things are kept, and whom to tell how far it is."""
 
     records: int
     rounds: int
+    home: Path
     jars: Path
     tell: Callable[[str], None]
     # None: a local cluster of the benchmark's own, gone with it.
@@ -53,10 +61,13 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One finished process: its wall time, and what it printed."""
+    """One finished process: when it began (monotonic), its wall time, its peak memory, and what it printed."""
 
+    began: float
     seconds: float
     output: str
+    # With its children's; None where the system does not tell.
+    peak_mb: float | None
 
     @property
     def answer(self) -> dict[str, Any]:
@@ -65,23 +76,32 @@ class Run:
 
 
 def run(command: list[str], home: Path, output: Path | None = None) -> Run:
-    """Runs a command to its end; its output goes to a file where one is given."""
+    """Runs a command to its end; its output goes to a file where one is given. Interrupted, it ends all of it."""
     with (output or Path(os.devnull)).open("wb") as file:
-        began = time.perf_counter()
-        done = subprocess.run(
+        began = time.monotonic()
+        process = subprocess.Popen(
             command,
             env=_environment(home),
             stdin=subprocess.DEVNULL,
             stdout=file if output else subprocess.PIPE,
             stderr=subprocess.PIPE,
-            check=False,
+            start_new_session=True,  # or what it started itself could not be ended with it
         )
-        seconds = time.perf_counter() - began
-    if done.returncode != 0:
-        reason = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no reason given"]
+        memory = PeakMemory(process.pid)
+        try:
+            told, complaint = process.communicate()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise
+        finally:
+            peak_mb = memory.end()
+        seconds = time.monotonic() - began
+    if process.returncode != 0:
+        reason = complaint.decode(errors="replace").strip().splitlines()[-1:] or ["no reason given"]
         name = " ".join([Path(command[0]).name, *command[1:3]])
-        raise LastwordError(f"benchmark: {name} ended with {done.returncode}: {reason[0]}")
-    return Run(seconds=seconds, output=(done.stdout or b"").decode())
+        raise LastwordError(f"benchmark: {name} ended with {process.returncode}: {reason[0]}")
+    return Run(began=began, seconds=seconds, output=(told or b"").decode(), peak_mb=peak_mb)
 
 
 def interleaved(plan: Plan, what: str, steps: Mapping[str, Callable[[], Run]]) -> dict[str, list[Run]]:
@@ -97,8 +117,14 @@ def interleaved(plan: Plan, what: str, steps: Mapping[str, Callable[[], Run]]) -
 
 
 @contextmanager
-def fresh_topic(connection: Connection, name: str) -> Iterator[str]:
-    create_topic(connection, name, partitions=PARTITIONS)
+def fresh_topic(
+    connection: Connection,
+    name: str,
+    *,
+    partitions: int = PARTITIONS,
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[str]:
+    create_topic(connection, name, partitions=partitions, settings=dict(settings))
     try:
         yield name
     finally:
@@ -111,7 +137,12 @@ def lastword(*words: str) -> list[str]:
 
 
 def alternative(module: str, *words: str) -> list[str]:
-    return [sys.executable, "-m", f"lastword.bench.alternatives.{module}", *words]
+    return python("alternatives." + module, *words)
+
+
+def python(module: str, *words: str) -> list[str]:
+    """A module of this room as a process of its own."""
+    return [sys.executable, "-m", f"lastword.bench.{module}", *words]
 
 
 def _environment(home: Path) -> dict[str, str]:

@@ -1,26 +1,46 @@
-"""The rows that the benchmarks write: user profiles of about 190 bytes, each under a key of its own."""
+"""The rows that the benchmarks write: user profiles of about 190 bytes."""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
 from pathlib import Path
+
+from lastword.core.lines import Write
 
 _NAMES = ("Alice Smith", "Bob Jones", "Charlie Brown", "Diana Prince", "Eve Adams", "Frank Moore", "Grace Hopper")
 _CITIES = ("Amsterdam", "Berlin", "Copenhagen", "Dublin", "Edinburgh")
+_RECORDS_PER_TOMBSTONE = 1000
 
 
 def write_rows(lines: Path, pairs: Path, count: int) -> None:
     """The same rows twice: in `lines` as the JSON lines that `load` reads, in `pairs` as `key TAB value`."""
     with lines.open("w", encoding="ascii") as as_json, pairs.open("w", encoding="ascii") as as_pairs:
         for number in range(count):
-            key, value = f"user-{number}", _profile(number)
+            key, value = f"user-{number}", _profile(number, number)
             as_json.write(f'{{"key":"{key}","value":{value}}}\n')
             as_pairs.write(f"{key}\t{value}\n")
 
 
-def _profile(number: int) -> str:
-    name, city = _NAMES[number % len(_NAMES)], _CITIES[number % len(_CITIES)]
+def updates(records: int, live: bytearray) -> Iterator[Write]:
+    """Random updates of `len(live)` keys, a few of them tombstones; `live` tells in the end which keys have a row."""
+    chance, keys = random.Random(8), len(live)  # noqa: S311  the same records in every run, and no secrets
+    for number in range(records):
+        key = int(chance.random() * keys)
+        live[key] = number % _RECORDS_PER_TOMBSTONE != 7
+        yield Write(b"user-%d" % key, _profile(key, number).encode() if live[key] else None)
+
+
+def distinct(records: int) -> Iterator[Write]:
+    """As many rows, each under a key of its own."""
+    for number in range(records):
+        yield Write(b"user-%d" % number, _profile(number, number).encode())
+
+
+def _profile(key: int, state: int) -> str:
+    name, city = _NAMES[key % len(_NAMES)], _CITIES[state % len(_CITIES)]
     return (
-        f'{{"userId":"user-{number}","name":"{name}","email":"user-{number}@example.com","age":{18 + number % 60},'
-        f'"city":"{city}","score":{number * 7919 % 100_003 / 100},"active":{"true" if number % 3 else "false"},'
-        f'"version":{1 + number % 4},"plan":"free"}}'
+        f'{{"userId":"user-{key}","name":"{name}","email":"user-{key}@example.com","age":{18 + state % 60},'
+        f'"city":"{city}","score":{state * 7919 % 100_003 / 100},"active":{"true" if state % 3 else "false"},'
+        f'"version":{1 + state % 4},"plan":"free"}}'
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,8 @@ from lastword.core.home import default_home, default_jars
 if TYPE_CHECKING:
     from lastword.bench.figures import Result
 
-_NAMES = ("load", "read", "start")
+# The records and rounds of each, unless told otherwise.
+_DEFAULTS = {"load": (1_000_000, 5), "read": (1_000_000, 5), "start": (1_000_000, 5), "replica": (5_000_000, 3)}
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
@@ -28,12 +30,13 @@ def parser(verb: str) -> argparse.ArgumentParser:
     )
     made.add_argument(
         "name",
-        choices=[*_NAMES, "all"],
+        choices=[*_DEFAULTS, "all"],
         help="load: against a bare produce loop; read: dump against a bare consume loop; "
-        "start: --help against python -c pass, and the broker",
+        "start: --help against python -c pass, and the broker; replica: a rebuild against a bare consume loop, "
+        "a WriteBatch loop, Kafka Streams, kafka-python and Quix Streams, then restart and latency",
     )
-    made.add_argument("--records", type=options.count_argument, default=1_000_000, help="default 1000000")
-    made.add_argument("--rounds", type=options.count_argument, default=5, help="medians over so many; default 5")
+    made.add_argument("--records", type=options.count_argument, help="default 1000000; of replica 5000000")
+    made.add_argument("--rounds", type=options.count_argument, help="medians over so many; default 5; of replica 3")
     made.add_argument("--write", type=Path, metavar="FILE", help="put the results into this Markdown file")
     made.add_argument(
         "--bootstrap-servers", metavar="HOST:PORT", help="measure on this cluster (default: one made for it)"
@@ -47,20 +50,26 @@ def bench(args: argparse.Namespace) -> int:
     from lastword.bench.machine import machine_facts
     from lastword.bench.page import write_section
     from lastword.bench.read import bench_read
+    from lastword.bench.replica import bench_replica
     from lastword.bench.rounds import Plan
     from lastword.bench.start import bench_start
 
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # As on Ctrl-C, what was started is ended and what was made is removed.
+        signal.signal(number, signal.default_int_handler)
     progress = Progress()
-    plan = Plan(
-        records=args.records,
-        rounds=args.rounds,
-        jars=default_jars(default_home()),
-        tell=progress.step,
-        bootstrap_servers=args.bootstrap_servers,
-    )
-    benches = {"load": bench_load, "read": bench_read, "start": bench_start}
+    benches = {"load": bench_load, "read": bench_read, "start": bench_start, "replica": bench_replica}
     met = True
-    for name in _NAMES if args.name == "all" else (args.name,):
+    for name in _DEFAULTS if args.name == "all" else (args.name,):
+        records, rounds = _DEFAULTS[name]
+        plan = Plan(
+            records=records if args.records is None else args.records,
+            rounds=rounds if args.rounds is None else args.rounds,
+            home=default_home(),
+            jars=default_jars(default_home()),
+            tell=progress.step,
+            bootstrap_servers=args.bootstrap_servers,
+        )
         result = benches[name](plan)
         progress.clear()
         if args.json:
@@ -87,4 +96,10 @@ def _print_result(result: Result) -> None:
     for ratio in result.ratios:
         text = f"ratio {ratio.value:.2f} ({ratio.what}; {ratio.spread} in single rounds), target {ratio.verdict}"
         print(styled(text, "green" if ratio.is_met else "red"))
+    for limit in result.limits:
+        figure = limit.figure
+        text = f"{figure.what} {figure.shown(figure.median)} {figure.unit}, target {limit.verdict}"
+        print(styled(text, "green" if limit.is_met else "red"))
+    for reason in result.left_out:
+        print(f"left out: {reason}")
     print()

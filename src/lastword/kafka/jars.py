@@ -1,4 +1,4 @@
-"""The jars of the local broker: locked by sha256, fetched once, verified before every use.
+"""Jars (the local broker's, a benchmark's): locked by sha256, fetched once, verified before every use.
 
 A lock names its jars exactly, so what runs is what was tested; its folder in the cache carries the lock's own digest,
 so two versions of lastword never share one. A folder appears in the cache whole or not at all.
@@ -88,9 +88,14 @@ def parse_lock(name: str, text: str) -> JarLock:
     return JarLock(name=name, jars=tuple(jars))
 
 
+def committed_lock(package: str, name: str) -> JarLock:
+    """The lock NAME.lock that lies in a package of lastword's."""
+    return parse_lock(name, resources.files(package).joinpath(f"{name}.lock").read_text(encoding="utf-8"))
+
+
 def broker_lock() -> JarLock:
     """The jars of Apache Kafka's broker and tools, as committed with lastword."""
-    return parse_lock("broker", resources.files("lastword.kafka").joinpath("broker.lock").read_text(encoding="utf-8"))
+    return committed_lock("lastword.kafka", "broker")
 
 
 def ensure_jars(lock: JarLock, cache: Path, java: Java, tell: Callable[[str], None]) -> tuple[Path, ...]:

@@ -1,0 +1,54 @@
+"""How much memory a process and its children took at their peak."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+_EVERY_SECONDS = 0.02
+
+
+class PeakMemory:
+    """Watches a process until `end`: the sum of the peaks of it and of all that it started.
+
+    The sum of peaks is never less than what was in use at once. Each process's own peak is kept by the kernel, so it
+    is enough to look now and then. `ru_maxrss` won't do: it starts at the size of whoever started the process, and of
+    several children it gives the largest only.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._peaks: dict[int, int] = {}
+        self._ended = threading.Event()
+        self._watching = threading.Thread(target=self._watch, daemon=True)
+        self._watching.start()
+
+    def end(self) -> float | None:
+        """In megabytes; None where the system has no /proc to ask."""
+        self._ended.set()
+        self._watching.join()
+        return sum(self._peaks.values()) / 1e6 or None
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_EVERY_SECONDS):
+            for pid in _family(self._pid):
+                self._peaks[pid] = max(self._peaks.get(pid, 0), _peak_of(pid))
+
+
+def _family(pid: int) -> list[int]:
+    found = [pid]
+    for parent in found:  # grows while it is walked
+        with suppress(OSError):
+            for thread in Path(f"/proc/{parent}/task").iterdir():
+                found += map(int, (thread / "children").read_text().split())
+    return found
+
+
+def _peak_of(pid: int) -> int:
+    """In bytes; 0 for a process that is gone."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0
