@@ -14,7 +14,7 @@ from lastword.core.clock import now_ms
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.kafka.connection import Connection, translated
-from lastword.kafka.reading import BATCH, PASSING, next_batch, record_of
+from lastword.kafka.messages import BATCH, PASSING, next_batch, record_of
 
 _PAST_MOVED = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}
 _GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}

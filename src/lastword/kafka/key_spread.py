@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lastword.kafka.bounded import Progress
 from lastword.kafka.connection import Connection
 from lastword.kafka.murmur2 import partition_of
-from lastword.kafka.reading import Progress, read_log
+from lastword.kafka.reading import read_log
 
 
 @dataclass(frozen=True, kw_only=True)

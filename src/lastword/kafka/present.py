@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from confluent_kafka import IsolationLevel
 
+from lastword.core.clock import now_ms
+from lastword.core.errors import LastwordError
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.live_settings import settings_now, topic_identity
@@ -24,6 +28,34 @@ class Present:
     high: Position
 
 
+class Glance:
+    """A look that is under way in a thread of its own: a broker that dies can keep its asker waiting for long."""
+
+    def __init__(self, look: Callable[[], Present]) -> None:
+        self.asked_at = now_ms()
+        self._look = look
+        self._seen: Present | LastwordError | None = None
+        threading.Thread(target=self._run, name="lookout", daemon=True).start()
+
+    @property
+    def is_over(self) -> bool:
+        return self._seen is not None
+
+    def result(self) -> Present:
+        """What was seen, or the error that came instead; to be asked for when it is over."""
+        if isinstance(self._seen, Present):
+            return self._seen
+        raise self._seen or LastwordError("the look is not over")
+
+    def _run(self) -> None:
+        try:
+            self._seen = self._look()
+        except LastwordError as failure:
+            self._seen = failure
+        except Exception as surprise:
+            self._seen = LastwordError(f"looking at the topic: {type(surprise).__name__}: {surprise}")
+
+
 class Lookout:
     """Looks at one topic again and again, over one connection."""
 
@@ -31,6 +63,9 @@ class Lookout:
         self._connection = connection
         self._topic = topic
         self._admin = connection.admin()
+
+    def glance(self) -> Glance:
+        return Glance(self.look)
 
     def look(self) -> Present:
         """The topic now; NotFound when there is none, ClusterUnreachable when nobody answers for a part of it."""

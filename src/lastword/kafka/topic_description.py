@@ -12,7 +12,7 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCol
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
-from lastword.core.errors import LastwordError
+from lastword.core.errors import ClusterUnreachable, LastwordError
 from lastword.kafka.connection import Connection, translated
 from lastword.kafka.live_settings import SettingNow, answer, described_settings, settings_now
 from lastword.kafka.log_dirs import sizes_on_disk
@@ -149,15 +149,20 @@ def offsets(
     *,
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> dict[int, int]:
-    """What the leader of each partition answers for `spec`."""
+    """What the leader of each partition answers for `spec`; ClusterUnreachable when one has no leader to ask."""
     asked = {TopicPartition(topic, partition): spec for partition in partitions}
     if not asked:
         return {}
     answers = admin.list_offsets(asked, isolation_level=isolation, request_timeout=connection.patience_s)
-    return {
-        each.partition: answer(future, f"offsets of {topic}[{each.partition}]").offset
-        for each, future in answers.items()
-    }
+    found = {}
+    for each, future in answers.items():
+        where = f"offsets of {topic}[{each.partition}]"
+        offset = answer(future, where).offset
+        if offset < 0:
+            # Instead of an error, while the partition goes from one leader to the next.
+            raise ClusterUnreachable(f"{where}: no leader answers: is every broker up?  lastword broker status")
+        found[each.partition] = offset
+    return found
 
 
 def _described(connection: Connection, admin: AdminClient, names: list[str]) -> dict[str, Future[Any]]:

@@ -154,7 +154,7 @@ class Follower:
         if store is None:
             return self._built(wanted, now, None)
         # What the topic looks like comes first: it tells a log that lost its start from one that lost its end.
-        moved = how_the_past_moved(store, wanted, now) or told
+        moved = how_the_past_moved(store, wanted, store.position, now) or told
         if moved is None:
             return store
         if moved.rows_are_right and self._settings.on_lost_records == "fail":

@@ -43,18 +43,18 @@ def sweep(
 
     A crash in between leaves rows that are fewer by some ghosts, and a place that asks for the sweep again.
     """
-    topic, position = store.identity.topic, store.places[partition].position
+    topic, place = store.identity.topic, Position({partition: store.places[partition].position})
     for attempt in range(1, PASSES + 1):
-        began = now_ms()
+        stopwatch = _Stopwatch()
         with folder.scratch() as scratch, closing(_Seen(scratch)) as seen:
-            for batch in read_log(connection, topic, partitions=[partition], stop=Position({partition: position})):
+            for batch in read_log(connection, topic, partitions=[partition], stop=place, progress=stopwatch):
                 if stopping.is_set():
                     raise Stopped
                 seen.note((record.key, record.value is not None) for record in batch if record.key is not None)
+            certain = stopwatch.elapsed_ms() <= retention_ms
             # A row may be missing because a later record, which we have not come to yet, has taken its place.
-            for batch in read_log(connection, topic, partitions=[partition], start=Position({partition: position})):
+            for batch in read_log(connection, topic, partitions=[partition], start=place):
                 seen.note((record.key, True) for record in batch if record.key is not None)
-            certain = now_ms() - began <= retention_ms
             if certain or attempt == PASSES:
                 ghosts = seen.missing(store.keys_of(partition))
                 while some := list(islice(ghosts, _AT_ONCE)):
@@ -63,6 +63,19 @@ def sweep(
                 store.apply([], {partition: settled})
         if certain:
             return
+
+
+class _Stopwatch:
+    """Runs from the first fetch of a read, whose progress it hears."""
+
+    def __init__(self) -> None:
+        self._began: int | None = None
+
+    def __call__(self, _done: int, _total: int) -> None:
+        self._began = self._began or now_ms()
+
+    def elapsed_ms(self) -> int:
+        return now_ms() - (self._began or 0)
 
 
 class _Seen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lastword.core.position import Position
 from lastword.kafka.present import Present
 from lastword.replica.store import Identity, Store
 
@@ -17,8 +18,8 @@ class Moved:
     rows_are_right: bool = False
 
 
-def how_the_past_moved(store: Store, wanted: Identity, now: Present) -> Moved | None:
-    """Why the store can't simply go on, or None when it can."""
+def how_the_past_moved(store: Store, wanted: Identity, asked_from: Position, now: Present) -> Moved | None:
+    """Why the store can't simply go on, or None when it can; `asked_from` is where it was before that look."""
     found, topic = store.identity, wanted.topic
     if found.topic_id != now.topic_id:
         return Moved(why=f"{topic} was recreated (its id was {found.topic_id}, now it is {now.topic_id})")
@@ -27,16 +28,14 @@ def how_the_past_moved(store: Store, wanted: Identity, now: Present) -> Moved | 
             why=f"the codecs were {found.key_codec} and {found.value_codec}, "
             f"now they are {wanted.key_codec} and {wanted.value_codec}"
         )
-    for partition, place in store.places.items():
+    for partition, position in asked_from.items():
         high = now.high.get(partition, 0)
-        if place.position > high:
+        if position > high:
+            return Moved(why=f"{topic}[{partition}] was truncated: it ends at {high}, the replica is at {position}")
+    for partition, position in store.position.items():
+        if position < now.start[partition]:
             return Moved(
-                why=f"{topic}[{partition}] was truncated: it ends at {high}, the replica is at {place.position}"
-            )
-    for partition, place in store.places.items():
-        if place.position < now.start[partition]:
-            return Moved(
-                why=f"{topic}[{partition}] now starts at {now.start[partition]}, the replica is at {place.position}",
+                why=f"{topic}[{partition}] now starts at {now.start[partition]}, the replica is at {position}",
                 rows_are_right=True,
             )
     return None

@@ -18,7 +18,7 @@ from lastword.core.errors import ClusterUnreachable, NotFound
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.feed import Feed, Heard
-from lastword.kafka.present import Lookout, Present
+from lastword.kafka.present import Glance, Lookout, Present
 from lastword.replica.arrival import Arrival
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.ghosts import sweep
@@ -33,7 +33,6 @@ Tell = Callable[[State, Position], None]
 
 _HEAR_S = 0.1
 _LOOK_AGAIN_S = 0.5
-_SLOW_LOOK_AGAIN_S = 5.0
 
 
 class Session:
@@ -73,6 +72,9 @@ class Session:
         self._to_sweep = {p for p, place in store.places.items() if place.deletes_uncertain}
         self._ledger = store.ledger
         self._away: str | None = None
+        self._glance: Glance | None = None
+        self._in_doubt = False
+        self._asked_from = store.position
 
     def follow(self, now: Present, looked_at: int) -> Moved | None:
         """Goes on until it is stopped, or gives the reason why the store can't."""
@@ -84,32 +86,36 @@ class Session:
                 if heard.past_moved is not None:
                     return Moved(why=f"the log was truncated ({heard.past_moved})")
                 self._apply(heard)
-                if heard.doubtful:
-                    # Soon, but not for every line of a broker that is away for an hour.
-                    self._look_at = min(self._look_at, self._soonest_look_at)
-                if time.monotonic() >= self._look_at or self._arrival.wants_new_goals:
-                    moved = self._look()
-                    if moved is not None:
-                        return moved
+                self._in_doubt = self._in_doubt or heard.doubtful
+                moved = self._look_around()
+                if moved is not None:
+                    return moved
             self._write_places()
         return None
 
-    def _look(self) -> Moved | None:
-        """Whether the past moved. A cluster that is away is a state: what still comes is taken meanwhile."""
-        looked_at, began = now_ms(), time.monotonic()
+    def _look_around(self) -> Moved | None:
+        """Whether the past moved, asked for now and then and when in doubt; the feed is not kept waiting meanwhile."""
+        now = time.monotonic()
+        if self._glance is None:
+            due = self._look_at if not self._in_doubt else min(self._look_at, self._soonest_look_at)
+            if now >= due or self._arrival.wants_new_goals:
+                self._in_doubt, self._asked_from = False, self._store.position
+                self._glance = self._lookout.glance()
+            return None
+        if not self._glance.is_over:
+            return None
+        glance, self._glance = self._glance, None
+        self._soonest_look_at = now + _LOOK_AGAIN_S
         try:
-            now = self._lookout.look()
+            seen = glance.result()
         except (ClusterUnreachable, NotFound) as away:
-            self._away = str(away)
-            ended = time.monotonic()
-            # An answer that takes long to fail keeps the feed waiting: then it is asked for less often.
-            self._look_at = self._soonest_look_at = ended + (_LOOK_AGAIN_S if ended - began < 1 else _SLOW_LOOK_AGAIN_S)
+            # A state, and no more: whatever still comes is taken.
+            self._away, self._look_at = str(away), self._soonest_look_at
             return None
         self._away = None
-        self._soonest_look_at = time.monotonic() + _LOOK_AGAIN_S
-        moved = how_the_past_moved(self._store, self._wanted, now)
+        moved = how_the_past_moved(self._store, self._wanted, self._asked_from, seen)
         if moved is None:
-            self._take_in(now, looked_at)
+            self._take_in(seen, glance.asked_at)
         return moved
 
     def _take_in(self, now: Present, looked_at: int) -> None:
