@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,10 +72,15 @@ class Follower:
         with self.changed:
             store, self.store = self.store, None
             self.changed.notify_all()
-        if store is not None:
-            store.close()
-        self.watchers.close()
-        self._folder.close()
+        try:
+            if store is not None:
+                # Not needed to be right, but the next start has nothing to replay.
+                with suppress(Exception):
+                    store.flush()
+                store.close()
+        finally:
+            self.watchers.close()
+            self._folder.close()
 
     @property
     def away_for_s(self) -> float:
