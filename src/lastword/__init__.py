@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lastword.cluster import Cluster, connect, local
-    from lastword.core.errors import LastwordError, NotFound
+    from lastword.core.errors import HistoryLost, LastwordError, NotFound, NotReady
     from lastword.core.position import Position
     from lastword.core.row import Row
     from lastword.kafka.writing import Ack
@@ -21,13 +21,28 @@ if TYPE_CHECKING:
     from lastword.table import Table
 
 __version__ = "0.1.0"
-__all__ = ["Ack", "Cluster", "LastwordError", "NotFound", "Position", "Replica", "Row", "Table", "connect", "local"]
+__all__ = [
+    "Ack",
+    "Cluster",
+    "HistoryLost",
+    "LastwordError",
+    "NotFound",
+    "NotReady",
+    "Position",
+    "Replica",
+    "Row",
+    "Table",
+    "connect",
+    "local",
+]
 
 _HOMES = {
     "Ack": "lastword.kafka.writing",
     "Cluster": "lastword.cluster",
+    "HistoryLost": "lastword.core.errors",
     "LastwordError": "lastword.core.errors",
     "NotFound": "lastword.core.errors",
+    "NotReady": "lastword.core.errors",
     "Position": "lastword.core.position",
     "Replica": "lastword.replica.replica",
     "Row": "lastword.core.row",

@@ -17,9 +17,12 @@ from lastword.table import Table
 class Cluster:
     """Tables of one Kafka cluster; the end of the `with` block closes them, and stops the cluster if it is ours."""
 
-    def __init__(self, connection: Connection, local_cluster: LocalCluster | None = None) -> None:
+    def __init__(
+        self, connection: Connection, local_cluster: LocalCluster | None = None, *, must_answer: bool = True
+    ) -> None:
         self._connection = connection
         self._local = local_cluster
+        self._must_answer = must_answer
         self._tables: list[Table] = []
 
     @property
@@ -28,7 +31,8 @@ class Cluster:
 
     def table(self, topic: str, *, key: str = "string", value: str = "json") -> Table:
         """The table in a topic that exists; codecs are string, json, bytes and int."""
-        self._connection.topic(topic)
+        if self._must_answer:
+            self._connection.topic(topic)
         # What belongs to a temporary cluster goes with it.
         replicas = self._local.folder / "replicas" if self._local is not None and self._local.temporary else None
         table = Table(self._connection, topic, key=key, value=value, replicas=replicas)
@@ -71,12 +75,16 @@ class Cluster:
         self.close()
 
 
-def connect(bootstrap_servers: str, **client_settings: Any) -> Cluster:
-    """A cluster that runs already; settings in librdkafka's names, dots as underscores (`sasl_username="..."`)."""
+def connect(bootstrap_servers: str, *, must_answer: bool = True, **client_settings: Any) -> Cluster:
+    """A cluster that runs already; settings in librdkafka's names, dots as underscores (`sasl_username="..."`).
+
+    With `must_answer=False` it may be away for now: for a program that has a replica on disk to go on with.
+    """
     properties = {name.replace("_", "."): value for name, value in client_settings.items()}
     connection = Connection(bootstrap_servers=bootstrap_servers, properties=properties)
-    connection.reach()
-    return Cluster(connection)
+    if must_answer:
+        connection.reach()
+    return Cluster(connection, must_answer=must_answer)
 
 
 def local(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lastword.core.codecs import codec_named
+from lastword.core.errors import BadInput
 from lastword.core.home import default_home
 from lastword.core.lines import Write
 from lastword.core.position import Position
@@ -110,7 +111,7 @@ class Table:
         replica = Replica(
             self._connection,
             self.topic,
-            Path(folder) if folder is not None else self._default_folder(),
+            _folder(folder) if folder is not None else self._default_folder(),
             key_codec=self._key_codec,
             value_codec=self._value_codec,
             settings=ReplicaSettings(
@@ -156,6 +157,12 @@ class Table:
 
     def _row(self, record: Record) -> Row:
         return row_of(record, self._key_codec, self._value_codec)
+
+
+def _folder(given: Path | str) -> Path:
+    if not isinstance(given, Path | str) or not str(given):
+        raise BadInput(f"folder={given!r}: give the path of a folder")
+    return Path(given).expanduser().absolute()
 
 
 def _headers(given: Mapping[str, str | bytes | None] | None) -> Headers:

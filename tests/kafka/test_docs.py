@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from support.command_line import CommandLine
 from support.console import Step, steps
+from support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))] if steps(page)]
@@ -92,3 +94,32 @@ def test_the_smallest_example_prints_the_last_update(lastword: CommandLine) -> N
     assert len(raw) == 1
     assert run("consumer.py") == "Key: user1, Value: update-4\n"
     lastword("topic", "delete", "compacted-topic")
+
+
+def test_the_following_example_misses_nothing_while_it_is_away(lastword: CommandLine, tmp_path: Path) -> None:
+    servers, topic = lastword.environ["LASTWORD_BOOTSTRAP_SERVERS"], f"follow-{uuid.uuid4().hex[:8]}"
+    lastword("topic", "create", topic, "--partitions", "1")
+
+    def following() -> subprocess.Popen[str]:
+        command = [sys.executable, str(ROOT / "examples" / "follow.py"), servers, topic, str(tmp_path / "position")]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def says(process: subprocess.Popen[str], *lines: str) -> None:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in lines] == [f"{line}\n" for line in lines]
+
+    first = following()
+    says(first, "ready with 0 rows")
+    lastword("put", topic, "a", "1")
+    says(first, "a = 1")
+    # The position is saved after the line is printed.
+    eventually((tmp_path / "position").exists)
+    first.kill()
+    first.communicate()
+    lastword("put", topic, "a", "2")
+    lastword("delete", topic, "a")
+    second = following()
+    says(second, "ready with 0 rows", "a = 2", "a = None")
+    second.kill()
+    second.communicate()
+    lastword("topic", "delete", topic)

@@ -19,6 +19,7 @@ from lastword.core.record import Record
 from lastword.kafka.compaction import compact_topic
 from lastword.kafka.connection import Connection
 from lastword.kafka.local import LocalCluster
+from lastword.kafka.murmur2 import partition_of
 from lastword.kafka.reading import log_bounds, read_log
 from lastword.kafka.topics import alter_topic, create_topic, delete_topic
 from lastword.replica import ghosts
@@ -71,7 +72,7 @@ def test_a_topic_that_was_recreated_while_the_replica_was_away_is_built_again(
 def test_a_topic_that_is_recreated_under_a_running_replica_is_built_again_and_watchers_are_told(
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
-    with table(connection, topic_name) as users, users.replica(tmp_path, check_every_s=1) as replica:
+    with table(connection, topic_name) as users, users.replica(tmp_path) as replica:
         users.put("a", 1)
         eventually(lambda: "a" in replica)
         watch = replica.watch()
@@ -147,6 +148,28 @@ def test_a_truncated_log_that_has_grown_again_is_told_by_its_leader_epoch(
         assert log_bounds(connection, topic_name)[1] == {0: 6}
         with users.replica(tmp_path / "replica") as replica:
             assert values(replica) == {"a": 1, "b": 2, **dict.fromkeys("efgh", 5)}
+
+
+def test_a_position_after_records_that_are_not_shown_is_not_taken_for_a_truncation(
+    fragile: LocalCluster, topic_name: str, tmp_path: Path
+) -> None:
+    """An aborted transaction under a later leader, and nothing visible after it."""
+    connection = connected(fragile)
+    with table(connection, topic_name) as users:
+        users.put_many([("a", 1), ("b", 2)])
+    fragile.stop()
+    fragile.start()
+    with aborted(connection, topic_name, records=2):
+        pass
+    folder = tmp_path / "replica"
+    with Table(connection, topic_name).replica(folder) as replica:
+        assert replica.position == {0: 5}
+    fragile.stop()
+    fragile.start()
+    with Table(connection, topic_name).replica(folder) as replica:
+        time.sleep(1)
+        assert (replica.state.name, values(replica)) == ("ready", {"a": 1, "b": 2})
+    assert [path.name for path in folder.glob("store-*")] == ["store-1"]
 
 
 # The log's start passed the position
@@ -370,10 +393,14 @@ def test_partitions_that_were_added_are_followed_and_split_keys_are_counted(
         users.put_many([(f"key-{n}", 1) for n in range(20)])
         with users.replica(tmp_path / "away"):
             pass
-    with Table(connection, topic_name).replica(tmp_path / "running", check_every_s=0.5) as running:
+    with Table(connection, topic_name).replica(tmp_path / "running", check_every_s=60) as running:
         alter_topic(connection, topic_name, settings={}, partitions=4, move_keys=True)
         with Table(connection, topic_name) as users:
             users.put_many([(f"key-{n}", 2) for n in range(20)])
+            # Nobody waits for the next check to see its own write, even in a partition that is new.
+            new = next(key for key in map("new-{}".format, range(100)) if partition_of(key.encode(), 4) == 3)
+            running.wait_for(users.put(new, 3))
+            users.delete(new)
         with Table(connection, topic_name).replica(tmp_path / "away") as returned:
             eventually(lambda: running.position == returned.position, within_s=40)
             for replica in (running, returned):

@@ -15,7 +15,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lastword.core.errors import ClusterUnreachable, HistoryLost, NotReady, ReplicaUnusable
+import lastword
+from lastword.core.errors import (
+    BadInput,
+    ClusterUnreachable,
+    FellBehind,
+    HistoryLost,
+    NotReady,
+    ReplicaUnusable,
+)
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.kafka.connection import Connection
@@ -269,16 +277,17 @@ def test_a_watcher_that_falls_behind_is_cut_off_and_the_table_goes_on(users: Tab
         for value in range(12):
             ack = users.put("a", value)
         replica.wait_for(ack)
-        with pytest.raises(HistoryLost, match="more than 10 changes behind"):
+        with pytest.raises(FellBehind, match="more than 10 changes behind"):
             list(slow)
         assert replica["a"] == 11
+        assert [row.value for row, _ in zip(replica.watch(slow.position), range(2), strict=False)][-1] == 11
 
 
 def test_waiting_for_what_does_not_come_ends_with_where_the_replica_is(users: Table, tmp_path: Path) -> None:
     users.put("a", 1)
     with (
         users.replica(tmp_path) as replica,
-        pytest.raises(NotReady, match=r"did not reach 0:999 within 0.3 s: it is ready, at 0:"),
+        pytest.raises(NotReady, match=r"not reached 0:999 within 0.3 s, its state is ready and its position 0:"),
     ):
         replica.wait_for(Position({0: 999}), timeout_s=0.3)
 
@@ -299,7 +308,7 @@ def test_a_second_owner_is_told_which_process_has_the_folder(users: Table, tmp_p
         holder.communicate("")
     with users.replica(tmp_path) as replica:
         assert replica.state.name == "ready"
-        with pytest.raises(ReplicaUnusable, match="in use by process"):
+        with pytest.raises(ReplicaUnusable, match="open in this process already"):
             users.replica(tmp_path)
 
 
@@ -342,8 +351,40 @@ def test_a_closed_replica_says_so(users: Table, tmp_path: Path) -> None:
     replica.close()
     with pytest.raises(NotReady, match="is closed"):
         len(replica)
-    with pytest.raises(NotReady, match="is closed"):
-        replica.wait_for("0:1")
+    for use in (lambda: replica.wait_for("0:1"), replica.wait_until_ready, replica.watch, replica.__enter__):
+        with pytest.raises(NotReady, match="is closed"):
+            use()
+    assert (replica.state.name, replica.lag) == ("failed", 0)
+    assert "it is closed" in str(replica.state)
+
+
+def test_what_is_no_position_prefix_or_folder_is_refused_in_one_line(users: Table, tmp_path: Path) -> None:
+    with users.replica(tmp_path / "replica") as replica:
+        for mistake in (
+            lambda: replica.wait_for(5),  # type: ignore[arg-type]
+            lambda: replica.wait_for("nonsense"),
+            lambda: replica.wait_for("0:1", "soon"),  # type: ignore[arg-type]
+            lambda: replica.watch(5),  # type: ignore[arg-type]
+            lambda: replica.watch("77:1"),
+            lambda: replica.scan(prefix=5),  # type: ignore[arg-type]
+            lambda: replica[5],
+            lambda: 5 in replica,
+            lambda: users.replica(""),
+            lambda: users.replica(5),  # type: ignore[arg-type]
+        ):
+            with pytest.raises(BadInput, match=r": .+"):
+                mistake()
+
+
+def test_a_program_with_a_replica_can_start_while_its_cluster_is_away(users: Table, tmp_path: Path) -> None:
+    users.put("a", 1)
+    with users.replica(tmp_path):
+        pass
+    with (
+        lastword.connect("127.0.0.1:1", must_answer=False) as cluster,
+        cluster.table(users.topic).replica(tmp_path, wait=False) as replica,
+    ):
+        assert dict(replica) == {"a": 1}
 
 
 def test_readers_in_many_threads_see_each_key_only_move_forward(users: Table, tmp_path: Path) -> None:

@@ -23,8 +23,10 @@ def test_the_public_names_are_these_and_no_others() -> None:
     assert sorted(lastword.__all__) == [
         "Ack",
         "Cluster",
+        "HistoryLost",
         "LastwordError",
         "NotFound",
+        "NotReady",
         "Position",
         "Replica",
         "Row",

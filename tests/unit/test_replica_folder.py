@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ def found(folder: Path) -> list[str]:
 
 
 def settled(folder: Path) -> list[str]:
+    made(folder, "owner.lock")
     ReplicaFolder(folder).close()
     return found(folder)
 
@@ -58,12 +58,19 @@ def test_an_adopted_building_is_the_current_store(tmp_path: Path) -> None:
     assert found(tmp_path) == ["owner.lock", "store-2/complete", "store-2/rows"]
 
 
-def test_the_second_owner_is_told_who_the_first_is_until_that_one_lets_go(tmp_path: Path) -> None:
+def test_a_second_replica_of_the_same_process_is_refused_until_the_first_lets_go(tmp_path: Path) -> None:
     first = ReplicaFolder(tmp_path)
-    with pytest.raises(ReplicaUnusable, match=f"in use by process {os.getpid()}: stop that process, or give"):
+    with pytest.raises(ReplicaUnusable, match="is open in this process already: close that replica first"):
         ReplicaFolder(tmp_path)
     first.close()
     ReplicaFolder(tmp_path).close()
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
+    made(tmp_path, "building-7/precious")
+    with pytest.raises(ReplicaUnusable, match="is not empty and holds no replica: give an empty folder"):
+        ReplicaFolder(tmp_path)
+    assert found(tmp_path) == ["building-7/precious"]
 
 
 def test_a_folder_that_can_not_be_made_is_one_line(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from lastword.core.codecs import codec_named
-from lastword.core.errors import HistoryLost, LastwordError
+from lastword.core.errors import FellBehind, HistoryLost, LastwordError
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.core.row import Row, row_of
@@ -24,6 +24,11 @@ def tell(watchers: Watchers, *offsets: int, swept: bool = False) -> None:
     watchers.publish(Applied(records=records, shown={}), Position({0: offsets[-1] + 1}), swept=swept)
 
 
+def joined(watchers: Watchers) -> Watch:
+    queue, told = watchers.join()
+    return Watch(watchers, queue, told, row)
+
+
 def values(watch: Watch, count: int) -> list[str]:
     return [next(watch).value for _ in range(count)]
 
@@ -31,7 +36,7 @@ def values(watch: Watch, count: int) -> list[str]:
 def test_a_watcher_is_told_what_comes_after_it_joined_and_knows_where_it_is() -> None:
     watchers = Watchers(10)
     tell(watchers, 0)
-    watch = watchers.join(row)
+    watch = joined(watchers)
     assert watch.position == {0: 1}
     tell(watchers, 1, 2)
     assert values(watch, 1) == ["1"]
@@ -42,19 +47,19 @@ def test_a_watcher_is_told_what_comes_after_it_joined_and_knows_where_it_is() ->
 
 def test_a_full_queue_ends_its_watch_after_what_it_holds_and_no_other() -> None:
     watchers = Watchers(2)
-    slow, quick = watchers.join(row), watchers.join(row)
+    slow, quick = joined(watchers), joined(watchers)
     tell(watchers, 0, 1)
     assert values(quick, 2) == ["0", "1"]
     tell(watchers, 2)
     assert values(quick, 1) == ["2"]
     assert values(slow, 2) == ["0", "1"]
-    with pytest.raises(HistoryLost, match="more than 2 changes behind"):
+    with pytest.raises(FellBehind, match="more than 2 changes behind"):
         next(slow)
 
 
 def test_a_closed_watch_ends_even_while_it_waits() -> None:
     watchers = Watchers(10)
-    watch = watchers.join(row)
+    watch = joined(watchers)
     seen: list[Row] = []
     thread = threading.Thread(target=lambda: seen.extend(watch))
     thread.start()
@@ -66,25 +71,37 @@ def test_a_closed_watch_ends_even_while_it_waits() -> None:
 
 def test_a_rebuilt_table_ends_every_watch_with_the_reason() -> None:
     watchers = Watchers(10)
-    watch = watchers.join(row)
+    watch = joined(watchers)
     watchers.restart(Position({0: 5}), "t was recreated")
     with pytest.raises(HistoryLost, match="t was recreated: the table was built again; start over from its rows"):
         next(watch)
-    assert watchers.join(row).position == {0: 5}
+    assert joined(watchers).position == {0: 5}
 
 
 def test_a_failed_table_ends_every_watch_with_its_failure_and_a_closed_one_without() -> None:
     watchers = Watchers(10)
-    watch = watchers.join(row)
+    watch = joined(watchers)
     watchers.close(LastwordError("the disk is full"))
     with pytest.raises(LastwordError, match="the disk is full"):
         next(watch)
-    watch = watchers.join(row)
+    watch = joined(watchers)
     watchers.close()
     assert list(watch) == []
 
 
 def test_a_watch_that_nobody_holds_any_more_takes_no_room() -> None:
     watchers = Watchers(10)
-    watchers.join(row)
+    joined(watchers)
     assert watchers._queues == []
+
+
+def test_a_poll_gives_what_is_there_and_does_not_wait_for_more_than_it_is_told() -> None:
+    watchers = Watchers(10)
+    watch = joined(watchers)
+    assert (watch.poll(), watch.poll(0.01), watch.is_over) == (None, None, False)
+    tell(watchers, 0)
+    change = watch.poll()
+    assert change is not None
+    assert change.value == "0"
+    watchers.close()
+    assert (watch.poll(10), watch.is_over) == (None, True)

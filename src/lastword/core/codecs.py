@@ -58,7 +58,8 @@ class _String:
 
     def encode(self, value: Any) -> bytes:
         if not isinstance(value, str):
-            raise BadInput(f"the string codec takes text, not {type(value).__name__}: choose another codec")
+            kind = type(value).__name__
+            raise BadInput(f"the string codec takes text, not {kind}: give text, or another codec as key= or value=")
         return self.parse(value)
 
     def decode(self, raw: bytes) -> str:

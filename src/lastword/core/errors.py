@@ -13,6 +13,7 @@ LastwordError                    exit 1: the thing asked for is not so
 ├── JarsUnavailable              exit 1: the broker's jars could not be fetched or verified
 ├── ReplicaUnusable              exit 1: a replica's folder is in use, of another format or of another table
 ├── NotReady                     exit 1: the replica has nothing to show yet, or did not get there in time
+├── FellBehind                   exit 1: a watcher was too slow and was cut off; it can go on from its position
 ├── HistoryLost                  exit 1: records or tombstones that were needed are gone from the log
 └── ClusterUnreachable           exit 3: nobody answers at the address
 """
@@ -85,6 +86,10 @@ class ReplicaUnusable(LastwordError):
 
 
 class NotReady(LastwordError):
+    pass
+
+
+class FellBehind(LastwordError):
     pass
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
@@ -20,6 +20,13 @@ _PAST_MOVED = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaE
 _GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 
 
+class Epoch(NamedTuple):
+    """The leader epoch of a record, and the offset after that record."""
+
+    number: int
+    end: int
+
+
 @dataclass(kw_only=True)
 class Heard:
     """One look into the feed, in the order of each partition."""
@@ -27,7 +34,8 @@ class Heard:
     records: list[Record] = field(default_factory=list)
     # For each partition that went on, the next offset: past a gap too, where the end of the partition was reached.
     reached: dict[int, int] = field(default_factory=dict)
-    leader_epochs: dict[int, int] = field(default_factory=dict)
+    # Of the last record of each partition.
+    leader_epochs: dict[int, Epoch] = field(default_factory=dict)
     # Partitions where an offset was missing: compaction took a record, or a transaction left its marker.
     holes: set[int] = field(default_factory=set)
     # Partitions that are read to their end.
@@ -56,16 +64,18 @@ class Feed:
             error_cb=self._on_error,
         )
 
-    def add(self, position: Mapping[int, int], leader_epochs: Mapping[int, int]) -> None:
+    def add(self, position: Mapping[int, int], leader_epochs: Mapping[int, Epoch]) -> None:
         """Feeds these partitions too, from here on; with the epoch the broker notices a log that was truncated."""
-        self._consumer.incremental_assign(
-            [
-                TopicPartition(self._topic, p, offset, leader_epoch=leader_epochs[p])
-                if leader_epochs.get(p, -1) >= 0
-                else TopicPartition(self._topic, p, offset)
-                for p, offset in position.items()
-            ]
-        )
+        wanted = []
+        for partition, offset in position.items():
+            epoch = leader_epochs.get(partition)
+            if epoch is None:
+                wanted.append(TopicPartition(self._topic, partition, offset))
+            else:
+                # From the record that has the epoch: what lies between it and the position is not for us to see, and
+                # may have been written under a later leader.
+                wanted.append(TopicPartition(self._topic, partition, epoch.end, leader_epoch=epoch.number))
+        self._consumer.incremental_assign(wanted)
         self._next.update(position)
 
     @property
@@ -100,7 +110,7 @@ class Feed:
             heard.reached[partition] = upcoming[partition]
             epoch = message.leader_epoch()
             if epoch is not None:
-                heard.leader_epochs[partition] = epoch
+                heard.leader_epochs[partition] = Epoch(epoch, upcoming[partition])
         heard.doubtful, self._doubtful = heard.doubtful or self._doubtful, False
         return heard
 

@@ -58,6 +58,7 @@ def build(
             places[partition] = Place(
                 position=stop[partition],
                 leader_epoch=fold.leader_epoch,
+                epoch_end=fold.epoch_end,
                 live_rows=fold.live_rows,
                 poison_rows=fold.poison_rows,
                 caught_up_at=result.began_ms,

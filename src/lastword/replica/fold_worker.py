@@ -64,7 +64,9 @@ class Passed(msgspec.Struct, tag=True, frozen=True):
 class PartitionFold(msgspec.Struct, frozen=True):
     live_rows: int
     poison_rows: int
+    # Of the last record, and the offset after it.
     leader_epoch: int
+    epoch_end: int
 
 
 class Folded(msgspec.Struct, tag=True, frozen=True):
@@ -102,7 +104,7 @@ def folded(job: Job, passed: Callable[[int, int], None]) -> Folded | Split:
     # A sixth is the queue's, and as much again goes to what allocators can't give back.
     room = job.memory_bytes * 2 // 3 - _BARE_BYTES
     newest, runs = Newest(job.start), Runs(Path(f"{job.file}.runs"))
-    epochs = dict.fromkeys(job.start, -1)
+    epochs = dict.fromkeys(job.start, (-1, 0))
     connection = Connection(
         bootstrap_servers=job.bootstrap_servers, properties=job.properties, patience_s=job.patience_s
     )
@@ -112,7 +114,7 @@ def folded(job: Job, passed: Callable[[int, int], None]) -> Folded | Split:
         for batch in read_columns(connection, job.topic, start=start, stop=stop, queue=queue, progress=passed):
             for columns in batch:
                 newest.fold(columns)
-                epochs[columns.partition] = columns.leader_epoch
+                epochs[columns.partition] = columns.leader_epoch, columns.offsets[-1] + 1
             if newest.estimated_bytes() > room:
                 runs.add(newest.take())
                 newest.keep_tombstones = True
@@ -124,7 +126,7 @@ def folded(job: Job, passed: Callable[[int, int], None]) -> Folded | Split:
         return Split()
     finally:
         runs.remove()
-    return Folded(began_ms, {p: PartitionFold(live[p], poison[p], epoch) for p, epoch in epochs.items()})
+    return Folded(began_ms, {p: PartitionFold(live[p], poison[p], *epoch) for p, epoch in epochs.items()})
 
 
 def write_rows(rows: Iterable[tuple[bytes, bytes]], file: Path, value_codec: str) -> tuple[Counter[int], Counter[int]]:
@@ -164,7 +166,8 @@ def main() -> None:
         kind = next(each.__name__ for each in type(failure).__mro__ if each.__name__ in ERRORS)
         _tell(Failed(kind, str(failure)))
     except Exception as failure:  # a full disk, say: rocksdict has no narrower one
-        _tell(Failed(LastwordError.__name__, f"reading {job.topic} into {job.file}: {failure or type(failure)}"))
+        what = f"reading {job.topic} into {job.file}: {failure or type(failure)}"
+        _tell(Failed(LastwordError.__name__, f"{what}: is the disk full? Put that right and open it again"))
     # Without the time it takes to give back memory that ends with the process anyway.
     os._exit(0)
 

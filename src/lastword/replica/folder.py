@@ -23,6 +23,8 @@ from uuid import uuid4
 from lastword.core.durable import sync
 from lastword.core.errors import ReplicaUnusable
 
+_LOCK = "owner.lock"
+
 
 class ReplicaFolder:
     """The folder, held by this process until it is closed."""
@@ -31,7 +33,9 @@ class ReplicaFolder:
         self.path = path
         try:
             path.mkdir(parents=True, exist_ok=True)
-            self._lock = _held(path / "owner.lock")
+            if not (path / _LOCK).exists() and any(path.iterdir()):
+                raise ReplicaUnusable(f"{path} is not empty and holds no replica: give an empty folder, or a new one")
+            self._lock = _held(path / _LOCK)
         except OSError as refusal:
             raise ReplicaUnusable(f"{path}: {refusal.strerror or refusal}: give another folder") from None
         self._settle()
@@ -108,6 +112,8 @@ def _held(path: Path) -> IO[str]:
         lock.seek(0)
         owner = lock.read().strip() or "another one"
         lock.close()
+        if owner == str(os.getpid()):
+            raise ReplicaUnusable(f"{path.parent} is open in this process already: close that replica first") from None
         raise ReplicaUnusable(
             f"{path.parent} is in use by process {owner}: stop that process, or give this one another folder"
         ) from None

@@ -55,6 +55,8 @@ class Follower:
         self.ends = Position()
         self._away_since: float | None = time.monotonic()
         self._stopping = threading.Event()
+        # Set by someone who has reason to think that the topic has changed.
+        self.curious = threading.Event()
         self._moved: Moved | None = None
         self._folder = ReplicaFolder(folder)
         try:
@@ -71,6 +73,8 @@ class Follower:
         self._thread.join()
         with self.changed:
             store, self.store = self.store, None
+            self.state = State(name="failed", why="it is closed: open it again with  table.replica()")
+            self.ends = Position()
             self.changed.notify_all()
         try:
             if store is not None:
@@ -150,6 +154,7 @@ class Follower:
             settings=self._settings,
             tell=self._tell,
             stopping=self._stopping,
+            curious=self.curious,
         )
         self._moved = session.follow(now, looked_at)
 
@@ -181,7 +186,12 @@ class Follower:
             self._tell(State(name="catching-up", why=why, done=done, total=total, seconds_left=left), now.high)
 
         progress(0, sum(now.stable[p] - now.start[p] for p in now.stable))
-        place = self._folder.adopt(self._building(wanted, now, progress))
+        try:
+            place = self._folder.adopt(self._building(wanted, now, progress))
+        except BaseException:
+            # On a full disk it must not stand in the way.
+            self._folder.drop_buildings()
+            raise
         store = self._opened(place)
         self.watchers.restart(store.position, moved.why if moved else None)
         self._show(store)

@@ -15,14 +15,17 @@ FORMAT = 1
 ROW_HEAD = struct.Struct(">IqqB")
 POISON_AT = ROW_HEAD.size - 1
 PARTITION = struct.Struct(">I")
-_PLACE = struct.Struct(">qiqqq??")
+_PLACE = struct.Struct(">qiqqqq??")
 
 
 class Place(NamedTuple):
     """Where the store stands in one partition."""
 
     position: int
+    # Of the last record read, and the offset after it. The position may be further on, past markers and aborted
+    # records that nobody shows us: what epoch they have is not known.
     leader_epoch: int = -1
+    epoch_end: int = 0
     live_rows: int = 0
     poison_rows: int = 0
     # The last moment, in ms, at which the partition was known to be read to its end.

@@ -11,7 +11,7 @@ from rocksdict import DbClosedError
 
 from lastword.core.clock import now_ms
 from lastword.core.codecs import Codec
-from lastword.core.errors import ClusterUnreachable, NotReady
+from lastword.core.errors import BadInput, ClusterUnreachable, NotReady
 from lastword.core.position import Position
 from lastword.core.row import Row, row_of
 from lastword.kafka.connection import Connection
@@ -85,6 +85,8 @@ class Replica(Mapping[Any, Any]):
     def scan(self, prefix: str | bytes = b"", start: Any = None, end: Any = None) -> Iterator[Row]:
         """Rows with the prefix and start <= key < end, in key order, all as they were when the scan began."""
         first = prefix.encode() if isinstance(prefix, str) else prefix
+        if not isinstance(first, bytes):
+            raise BadInput(f"prefix={prefix!r}: give text, or bytes")
         last = _after_prefix(first)
         if start is not None:
             first = max(first, self._key_codec.encode(start))
@@ -98,28 +100,34 @@ class Replica(Mapping[Any, Any]):
         """Changes of rows, from now or from a position, until the replica is closed.
 
         From a position, what came since is read from Kafka again: HistoryLost when a tombstone among it may be gone.
+        A partition that the position does not name counts as not read at all: it is given from its start.
         """
-        begin = Position.parse(start) if isinstance(start, str) else start
+        begin = None if start is None else _position(start)
         if self._follower.failure is not None:
             raise self._follower.failure
-        store = self._ask(lambda store: store)
-        watch = self._follower.watchers.join(self._row_of_change)
-        if begin is not None:
-            told = watch.position
+        store, watchers = self._ask(lambda store: store), self._follower.watchers
+        queue, told = watchers.join()
+        if begin is None:
+            return Watch(watchers, queue, told, self._row_of_change)
+        try:
             young = store.ledger.all_after_is_younger(begin, now_ms() - store.identity.delete_retention_ms)
             missed = changes_between(self._connection, store, begin, told, holes_are_harmless=young)
-            watch.begin_with(missed, begin)
-        return watch
+        except BaseException:
+            watchers.leave(queue)
+            raise
+        return Watch(watchers, queue, begin, self._row_of_change, missed)
 
     def wait_for(self, target: Ack | Position | str, timeout_s: float = 10.0) -> None:
         """Returns when the replica has reached a write or a position, NotReady when it has not in time."""
-        position = target.position if isinstance(target, Ack) else target
-        wanted = Position.parse(position) if isinstance(position, str) else position
-        self._wait(lambda: self.position.covers(wanted), f"reach {wanted}", timeout_s)
+        wanted = _position(target)
+        if not wanted.keys() <= self.position.keys():
+            # Of a partition that was added since, perhaps.
+            self._follower.curious.set()
+        self._wait(lambda: self.position.covers(wanted), f"it has not reached {wanted}", timeout_s)
 
     def wait_until_ready(self, timeout_s: float | None = None) -> None:
         """Returns when the replica is ready: without a timeout as long as it takes, while the cluster answers."""
-        self._wait(lambda: self.state.name == "ready", "be ready", timeout_s)
+        self._wait(lambda: self.state.name == "ready", "it is not ready", timeout_s)
 
     @property
     def state(self) -> State:
@@ -155,6 +163,8 @@ class Replica(Mapping[Any, Any]):
         self._follower.stop()
 
     def __enter__(self) -> Replica:
+        if self.is_closed:
+            raise self._nothing_to_show()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -170,6 +180,8 @@ class Replica(Mapping[Any, Any]):
         raise self._nothing_to_show()
 
     def _wait(self, is_so: Callable[[], bool], what: str, timeout_s: float | None) -> None:
+        if timeout_s is not None and not isinstance(timeout_s, int | float):
+            raise BadInput(f"timeout_s={timeout_s!r}: give a number of seconds")
         follower, began = self._follower, time.monotonic()
         with follower.changed:
             while not is_so():
@@ -180,8 +192,8 @@ class Replica(Mapping[Any, Any]):
                 waited = time.monotonic() - began
                 if timeout_s is not None and waited >= timeout_s:
                     raise NotReady(
-                        f"the replica of {self.topic} did not {what} within {timeout_s:g} s: it is {self.state}, at "
-                        f"{self.position or 'no position yet'}; wait longer with timeout_s, or look at its state"
+                        f"the replica of {self.topic}: {what} within {timeout_s:g} s, its state is {self.state} and "
+                        f"its position {self.position or 'none yet'}: wait longer with timeout_s"
                     )
                 if timeout_s is None and follower.away_for_s > self._connection.patience_s:
                     raise ClusterUnreachable(str(self.state.why))
@@ -215,6 +227,18 @@ class _Items(ItemsView[Any, Any]):
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         return ((row.key, row.value) for row in self._mapping.scan())
+
+
+def _position(given: object) -> Position:
+    match given:
+        case Ack():
+            return given.position
+        case Position():
+            return given
+        case str():
+            return Position.parse(given)
+        case _:
+            raise BadInput(f"{given!r} is no position: give an Ack, a Position, or text like 0:18,1:5")
 
 
 def _after_prefix(prefix: bytes) -> bytes | None:

@@ -17,7 +17,7 @@ from lastword.core.clock import now_ms
 from lastword.core.errors import ClusterUnreachable, NotFound
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
-from lastword.kafka.feed import Feed, Heard
+from lastword.kafka.feed import Epoch, Feed, Heard
 from lastword.kafka.present import Glance, Lookout, Present
 from lastword.replica.arrival import Arrival
 from lastword.replica.folder import ReplicaFolder
@@ -50,6 +50,7 @@ class Session:
         settings: ReplicaSettings,
         tell: Tell,
         stopping: threading.Event,
+        curious: threading.Event,
     ) -> None:
         self._connection = connection
         self._lookout = lookout
@@ -60,6 +61,7 @@ class Session:
         self._settings = settings
         self._tell = tell
         self._stopping = stopping
+        self._curious = curious
         self._feed = Feed(connection, wanted.topic)
         self._arrival = Arrival(wanted.topic, store, settings.transaction_patience_s)
         self._retention_ms = wanted.delete_retention_ms
@@ -86,7 +88,8 @@ class Session:
                 if heard.past_moved is not None:
                     return Moved(why=f"the log was truncated ({heard.past_moved})")
                 self._apply(heard)
-                self._in_doubt = self._in_doubt or heard.doubtful
+                self._in_doubt = self._in_doubt or heard.doubtful or self._curious.is_set()
+                self._curious.clear()
                 moved = self._look_around()
                 if moved is not None:
                     return moved
@@ -141,16 +144,25 @@ class Session:
         self._store.apply([], {p: Place(position=now.start[p], caught_up_at=looked_at) for p in unknown})
         places = self._store.places
         self._arrival.expect({p: now.high[p] for p in added})
-        self._feed.add({p: places[p].position for p in added}, {p: places[p].leader_epoch for p in added})
+        self._feed.add(
+            {p: places[p].position for p in added},
+            {
+                p: Epoch(places[p].leader_epoch, places[p].epoch_end)
+                for p in added
+                if places[p].leader_epoch >= 0 and places[p].epoch_end >= now.start[p]
+            },
+        )
 
     def _apply(self, heard: Heard) -> None:
         if heard.reached:
             places = {}
             for partition, position in heard.reached.items():
                 old = self._store.places[partition]
+                epoch = heard.leader_epochs.get(partition, Epoch(old.leader_epoch, old.epoch_end))
                 places[partition] = old._replace(
                     position=position,
-                    leader_epoch=heard.leader_epochs.get(partition, old.leader_epoch),
+                    leader_epoch=epoch.number,
+                    epoch_end=epoch.end,
                     caught_up_at=max(old.caught_up_at, self._at_end_ms.pop(partition, 0)),
                     holes=old.holes or partition in heard.holes,
                 )

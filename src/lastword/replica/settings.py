@@ -9,6 +9,15 @@ from lastword.core.errors import BadInput
 
 OnLostRecords = Literal["rebuild", "fail"]
 
+# Less memory is possible and takes minutes for what takes a second: nearly every record would go through the disk.
+_LEAST = {
+    "memory_mb": 128,
+    "last_good_mb": 0,
+    "watch_capacity": 1,
+    "transaction_patience_s": 0,
+    "check_every_s": 0.1,
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReplicaSettings:
@@ -22,12 +31,13 @@ class ReplicaSettings:
     watch_capacity: int = 100_000
     # How long an open transaction may keep the replica from being ready.
     transaction_patience_s: float = 30.0
-    # How often it is checked whether the past has moved.
-    check_every_s: float = 30.0
+    # How often it is checked whether the past has moved, and whether partitions were added.
+    check_every_s: float = 5.0
 
     def __post_init__(self) -> None:
         if self.on_lost_records not in ("rebuild", "fail"):
             raise BadInput(f"on_lost_records={self.on_lost_records!r}: say 'rebuild' or 'fail'")
-        for name in ("memory_mb", "last_good_mb", "watch_capacity", "transaction_patience_s", "check_every_s"):
-            if getattr(self, name) < 0:
-                raise BadInput(f"{name}={getattr(self, name)}: from 0 on")
+        for name, least in _LEAST.items():
+            given = getattr(self, name)
+            if not isinstance(given, int | float) or isinstance(given, bool) or given < least:
+                raise BadInput(f"{name}={given!r}: give a number from {least:g} on")

@@ -14,6 +14,7 @@ the records before the position. Rows scan in key order. One thread writes; any 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -199,10 +200,13 @@ class Store:
 
     def close(self) -> None:
         for family in (self.rows, self.others, self.kept, self._places_family):
-            family.close()
+            # On a full disk it fails, and then nothing is lost: what was committed is committed.
+            with suppress(Exception):
+                family.close()
         # A handle keeps the database open, and its folder locked.
         self.handles.clear()
-        self.db.close()
+        with suppress(Exception):
+            self.db.close()
 
     def _committed(self, records: Sequence[Record], places: Mapping[int, Place]) -> Applied:
         edit = Edit(self)

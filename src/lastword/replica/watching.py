@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from lastword.core.errors import HistoryLost, LastwordError
+from lastword.core.errors import FellBehind, HistoryLost, LastwordError
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.core.row import Row
@@ -28,28 +28,46 @@ class Change:
 class Watch(Iterator[Row]):
     """Rows as they change, until the replica is closed; `position` is where to go on after the last one given.
 
-    A watcher that falls too far behind gets HistoryLost, as does one whose table was rebuilt. Whoever stops earlier
+    A watcher that falls too far behind gets FellBehind, one whose table was rebuilt HistoryLost. Whoever stops earlier
     closes it, or uses it with `with`.
     """
 
-    def __init__(self, watchers: Watchers, queue: _Queue, start: Position, row: Callable[[Change], Row]) -> None:
+    def __init__(
+        self,
+        watchers: Watchers,
+        queue: Waiting,
+        start: Position,
+        row: Callable[[Change], Row],
+        missed: Iterator[Change] | None = None,
+    ) -> None:
         self._watchers = watchers
         self._queue = queue
         self._next = dict(start)
         self._row = row
-        self._missed: Iterator[Change] = iter(())
+        self._missed = missed or iter(())
 
     @property
     def position(self) -> Position:
         return Position(self._next)
 
-    def begin_with(self, missed: Iterator[Change], position: Position) -> None:
-        """Gives what came after `position` first."""
-        self._missed = missed
-        self._next = dict(position)
-
     def __next__(self) -> Row:
-        change = next(self._missed, None) or self._queue.take()
+        change = self._change(None)
+        if change is None:
+            raise StopIteration
+        return change
+
+    def poll(self, timeout_s: float = 0.0) -> Row | None:
+        """The next change, or None when there is none within `timeout_s`, or none ever again (see `is_over`)."""
+        return self._change(timeout_s)
+
+    @property
+    def is_over(self) -> bool:
+        return self._queue.is_over
+
+    def _change(self, timeout_s: float | None) -> Row | None:
+        change = next(self._missed, None) or self._queue.take(timeout_s)
+        if change is None:
+            return None
         self._next[change.partition] = max(self._next.get(change.partition, 0), change.offset + 1)
         return self._row(change)
 
@@ -72,7 +90,7 @@ class Watchers:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._lock = threading.Lock()
-        self._queues: list[_Queue] = []
+        self._queues: list[Waiting] = []
         self._told = Position()
 
     def publish(self, applied: Applied, position: Position, *, swept: bool = False) -> None:
@@ -97,14 +115,14 @@ class Watchers:
         with self._lock:
             self._end(failure)
 
-    def join(self, row: Callable[[Change], Row]) -> Watch:
-        """Changes from this moment on."""
-        mine = _Queue(self._capacity)
+    def join(self) -> tuple[Waiting, Position]:
+        """Changes from this moment on, and the position that they start from; to be left again."""
+        mine = Waiting(self._capacity)
         with self._lock:
             self._queues.append(mine)
-            return Watch(self, mine, self._told, row)
+            return mine, self._told
 
-    def leave(self, queue: _Queue) -> None:
+    def leave(self, queue: Waiting) -> None:
         queue.end(None)
         with self._lock:
             if queue in self._queues:
@@ -116,7 +134,7 @@ class Watchers:
         self._queues.clear()
 
 
-class _Queue:
+class Waiting:
     """Waiting changes of one watcher, then how it ends."""
 
     def __init__(self, capacity: int) -> None:
@@ -134,7 +152,7 @@ class _Queue:
                 self._arrived.notify()
                 return True
         self.end(
-            HistoryLost(
+            FellBehind(
                 f"this watcher was more than {self._capacity} changes behind and was cut off: watch again from its "
                 "position, and do less for each change"
             )
@@ -146,13 +164,16 @@ class _Queue:
             self._ended, self._failure = True, failure
             self._arrived.notify()
 
-    def take(self) -> Change:
-        """The next change, as soon as there is one."""
+    def take(self, timeout_s: float | None) -> Change | None:
+        """The next change, as soon as there is one; None when there is none in time or none ever again."""
         with self._arrived:
-            while not self._waiting and not self._ended:
-                self._arrived.wait()
+            self._arrived.wait_for(lambda: self._waiting or self._ended, timeout_s)
             if self._waiting:
                 return self._waiting.popleft()
             if self._failure is not None:
                 raise self._failure
-            raise StopIteration
+            return None
+
+    @property
+    def is_over(self) -> bool:
+        return self._ended and not self._waiting

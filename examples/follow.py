@@ -1,0 +1,50 @@
+"""Acts on every change of a table, and misses none: python follow.py HOST:PORT TOPIC POSITION_FILE
+
+Stop it, kill it, start it again: it goes on after the last change that it acted on.
+"""
+
+import sys
+from pathlib import Path
+
+import lastword
+from lastword.core.errors import FellBehind
+
+
+def act_on(key: object, value: object) -> None:
+    print(f"{key} = {value}", flush=True)
+
+
+def save(position: lastword.Position, place: Path) -> None:
+    # By a rename: a kill leaves the old position or the new one, and never half of it.
+    place.with_suffix(".new").write_text(str(position))
+    place.with_suffix(".new").replace(place)
+
+
+def follow(replica: lastword.Replica, saved: Path) -> None:
+    while True:
+        position = saved.read_text() if saved.exists() else None
+        try:
+            watch = replica.watch(position)
+            for change in watch:
+                act_on(change.key, None if change.deleted else change.value)
+                save(watch.position, saved)
+            return  # the replica was closed
+        except FellBehind:
+            continue  # too slow, and nothing is lost: go on from the saved position
+        except lastword.HistoryLost:
+            # The table was built again, or a delete may be missing since the saved position: start over from the rows.
+            replica.wait_until_ready()
+            begin = replica.position
+            for key, value in replica.items():
+                act_on(key, value)
+            save(begin, saved)
+
+
+if __name__ == "__main__":
+    servers, topic, position_file = sys.argv[1:]
+    with lastword.connect(servers) as cluster, cluster.table(topic).replica(f"{position_file}.replica") as table:
+        print(f"ready with {len(table)} rows", flush=True)
+        try:
+            follow(table, Path(position_file))
+        except KeyboardInterrupt:
+            print("stopped")
