@@ -8,6 +8,7 @@ from pathlib import Path
 
 import lastword
 from lastword.core.errors import FellBehind
+from lastword.replica.watching import Watch
 
 
 def act_on(key: object, value: object) -> None:
@@ -20,24 +21,27 @@ def save(position: lastword.Position, place: Path) -> None:
     place.with_suffix(".new").replace(place)
 
 
+def started_over(replica: lastword.Replica, saved: Path) -> Watch:
+    """A watch from now on, after acting on every row that is there."""
+    replica.wait_until_ready()
+    watch = replica.watch()  # before the rows are read, so that no change slips through between
+    for key, value in replica.items():
+        act_on(key, value)
+    save(watch.position, saved)
+    return watch
+
+
 def follow(replica: lastword.Replica, saved: Path) -> None:
-    while True:
-        position = saved.read_text() if saved.exists() else None
+    while not replica.is_closed:
         try:
-            watch = replica.watch(position)
+            watch = replica.watch(saved.read_text()) if saved.exists() else started_over(replica, saved)
             for change in watch:
                 act_on(change.key, None if change.deleted else change.value)
                 save(watch.position, saved)
-            return  # the replica was closed
         except FellBehind:
             continue  # too slow, and nothing is lost: go on from the saved position
         except lastword.HistoryLost:
-            # The table was built again, or a delete may be missing since the saved position: start over from the rows.
-            replica.wait_until_ready()
-            begin = replica.position
-            for key, value in replica.items():
-                act_on(key, value)
-            save(begin, saved)
+            saved.unlink()  # the table was built again, or a delete may be missing: start over from the rows
 
 
 if __name__ == "__main__":

@@ -123,7 +123,8 @@ class Table:
                 check_every_s=check_every_s,
             ),
         )
-        self._replicas = [*(each for each in self._replicas if not each.is_closed), replica]
+        with self._making:
+            self._replicas = [*(each for each in self._replicas if not each.is_closed), replica]
         if wait:
             try:
                 replica.wait_until_ready()

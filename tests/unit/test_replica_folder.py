@@ -77,3 +77,35 @@ def test_a_folder_that_can_not_be_made_is_one_line(tmp_path: Path) -> None:
     made(tmp_path, "file")
     with pytest.raises(ReplicaUnusable, match=r"file/replica: .*: give another folder"):
         ReplicaFolder(tmp_path / "file" / "replica")
+
+
+def test_a_condemned_store_is_gone_at_the_next_start_and_its_number_is_not_used_again(tmp_path: Path) -> None:
+    folder = ReplicaFolder(tmp_path)
+    folder.adopt(folder.new_building())
+    folder.condemn()
+    assert folder.current is None
+    assert folder.new_building().name == "building-2"
+    folder.close()
+    assert settled(tmp_path) == ["owner.lock"]
+
+
+def test_the_marker_of_a_whole_building_comes_after_everything_else_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[str, bool]] = []
+    monkeypatch.setattr(
+        "lastword.replica.folder.sync",
+        lambda path: synced.append((path.name, (tmp_path / "building-1" / "complete").exists())),
+    )
+    folder = ReplicaFolder(tmp_path)
+    building = folder.new_building()
+    made(building, "rows")
+    folder.adopt(building)
+    folder.close()
+    assert synced == [
+        ("rows", False),
+        ("building-1", False),
+        ("complete", True),
+        ("building-1", True),
+        (tmp_path.name, False),
+    ]

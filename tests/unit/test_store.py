@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rocksdict import Options
 
 from lastword.core.errors import ReplicaUnusable
 from lastword.core.fold import fold
 from lastword.core.record import Record
-from lastword.replica.layout import FORMAT, Place
+from lastword.replica.layout import FORMAT, PARTITION, Place, Standing
 from lastword.replica.store import Identity, Store
 
 PARTITIONS = 3
@@ -108,7 +112,7 @@ def test_the_oracle_objects_to_a_row_too_many_a_row_too_few_and_a_wrong_count(tm
         assert disagreements(store, records) == []
         assert "rows" in disagreements(store, records[:1])
         assert "rows" in disagreements(store, [*records, Record(b"a", None, 0, 1, 0)])
-        store.places = {0: store.places[0]._replace(live_rows=2), 1: store.places[1]}
+        store.standing = Standing({0: store.places[0]._replace(live_rows=2), 1: store.places[1]})
         assert disagreements(store, records) == ["count 3"]
 
 
@@ -139,7 +143,7 @@ def test_sweeping_removes_only_the_rows_of_its_own_partition(tmp_path: Path) -> 
         applied = store.sweep([b"a"], 1, store.places[1]._replace(caught_up_at=77))
         assert [shown.value for _, shown in applied.changes()] == [b"1"]
         assert disagreements(store, [records[0], records[2]]) == []
-        assert store.places[1] == Place(position=1, caught_up_at=77)
+        assert store.places[1] == Place(position=1, caught_up_at=77, swept_at=1)
 
 
 def test_the_last_value_that_could_be_read_is_kept_beside_one_that_can_not(tmp_path: Path) -> None:
@@ -164,15 +168,59 @@ def test_no_more_is_kept_beside_bad_values_than_the_setting_allows(tmp_path: Pat
         assert (store.last_good(b"a"), store.last_good(b"b")) == (b"12345", None)
 
 
-def test_a_store_of_another_format_says_what_to_do(tmp_path: Path) -> None:
-    identity = Identity(
-        topic="t", topic_id="i", cluster_id="c", key_codec="string", value_codec="json", delete_retention_ms=1
-    )
-    for other in (FORMAT - 1, FORMAT + 1):
-        with opened(tmp_path) as store:
-            store.declare(Identity(**{**vars(identity), "format": other}))
-            with pytest.raises(ReplicaUnusable, match=rf"has the format {other}, .* delete the folder"):
-                _ = store.identity
+def test_a_last_good_value_that_does_not_fit_leaves_none_rather_than_an_older_one(tmp_path: Path) -> None:
+    with opened(tmp_path, last_good_bytes=5) as store:
+        store.apply([Record(b"a", b"short", 0, 0, 0), Record(b"a", BAD, 0, 1, 0)], {0: Place(position=2)})
+        assert store.last_good(b"a") == b"short"
+        store.apply([Record(b"a", b"too long", 0, 2, 0), Record(b"a", BAD, 0, 3, 0)], {0: Place(position=4)})
+        assert (store.last_good(b"a"), store.kept_bytes) == (None, 0)
+
+
+IDENTITY = Identity(
+    topic="t", topic_id="i", cluster_id="c", key_codec="string", value_codec="json", delete_retention_ms=1
+)
+
+
+@pytest.mark.parametrize("other", [FORMAT - 1, FORMAT + 1])
+@pytest.mark.parametrize("difference", ["a number", "another layout", "another family"])
+def test_a_store_of_another_format_says_what_to_do(tmp_path: Path, other: int, difference: str) -> None:
     with opened(tmp_path) as store:
-        store.declare(identity)
-        assert store.identity == identity
+        store.declare(replace(IDENTITY, format=other))
+        if difference == "another layout":
+            store._places_family.put(PARTITION.pack(0), b"a place as another program packs it")
+        elif difference == "another family":
+            store.db.create_column_family("new", Options(raw_mode=True))
+    with pytest.raises(ReplicaUnusable, match=rf"has the format {other}, .* delete the folder"), opened(tmp_path):
+        pass
+
+
+def test_a_store_says_which_table_it_is_of(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.declare(IDENTITY)
+        assert store.identity == IDENTITY
+
+
+def test_a_reader_of_the_count_never_sees_half_of_a_commit(tmp_path: Path) -> None:
+    wrong: list[int] = []
+    with opened(tmp_path) as store:
+        store.apply([Record(b"k", b"1", 0, 0, 1)], {0: Place(position=1), 1: Place(position=0)})
+        done = threading.Event()
+
+        def read() -> None:
+            while not done.is_set():
+                count = len(store)
+                if count != 1:
+                    wrong.append(count)
+
+        thread = threading.Thread(target=read)
+        switch = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        thread.start()
+        for offset in range(0, 1000, 2):
+            # The same key comes and goes in a second partition: it is one key all the time.
+            store.apply([Record(b"k", b"1", 1, offset, 1)], {1: Place(position=offset + 1)})
+            store.apply([Record(b"k", None, 1, offset + 1, 1)], {1: Place(position=offset + 2)})
+        done.set()
+        thread.join()
+        sys.setswitchinterval(switch)
+    assert wrong == []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 
 import pytest
 
 from lastword.core.codecs import codec_named
-from lastword.core.errors import FellBehind, HistoryLost, LastwordError
+from lastword.core.errors import ClusterUnreachable, FellBehind, HistoryLost, LastwordError
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.core.row import Row, row_of
@@ -20,7 +21,7 @@ def row(change: Change) -> Row:
 
 
 def tell(watchers: Watchers, *offsets: int, swept: bool = False) -> None:
-    records = [Record(b"a", b"%d" % offset, 0, offset, 0) for offset in offsets]
+    records = [Record(b"a", None if swept else b"%d" % offset, 0, offset, 0) for offset in offsets]
     watchers.publish(Applied(records=records, shown={}), Position({0: offsets[-1] + 1}), swept=swept)
 
 
@@ -42,7 +43,7 @@ def test_a_watcher_is_told_what_comes_after_it_joined_and_knows_where_it_is() ->
     assert values(watch, 1) == ["1"]
     assert watch.position == {0: 2}
     tell(watchers, 3, swept=True)
-    assert [(change.value, change.swept) for change in (next(watch), next(watch))] == [("2", False), ("3", True)]
+    assert [(change.value, change.swept) for change in (next(watch), next(watch))] == [("2", False), (None, True)]
 
 
 def test_a_full_queue_ends_its_watch_after_what_it_holds_and_no_other() -> None:
@@ -84,6 +85,7 @@ def test_a_failed_table_ends_every_watch_with_its_failure_and_a_closed_one_witho
     watchers.close(LastwordError("the disk is full"))
     with pytest.raises(LastwordError, match="the disk is full"):
         next(watch)
+    watchers = Watchers(10)
     watch = joined(watchers)
     watchers.close()
     assert list(watch) == []
@@ -105,3 +107,26 @@ def test_a_poll_gives_what_is_there_and_does_not_wait_for_more_than_it_is_told()
     assert change.value == "0"
     watchers.close()
     assert (watch.poll(10), watch.is_over) == (None, True)
+
+
+def test_a_watch_that_begins_after_the_end_is_over_at_once() -> None:
+    watchers = Watchers(10)
+    watchers.close(LastwordError("the disk is full"))
+    with pytest.raises(LastwordError, match="the disk is full"):
+        next(joined(watchers))
+
+
+def test_after_an_error_in_what_was_missed_nothing_is_given_as_if_there_were_no_gap() -> None:
+    def missed() -> Iterator[Change]:
+        yield Change(shown=Record(b"a", b"0", 0, 0, 0), partition=0, offset=0)
+        raise ClusterUnreachable("gone")
+
+    watchers = Watchers(10)
+    queue, _ = watchers.join()
+    watch = Watch(watchers, queue, Position({0: 0}), row, missed())
+    tell(watchers, 9)
+    assert values(watch, 1) == ["0"]
+    for _ in range(2):
+        with pytest.raises(ClusterUnreachable):
+            next(watch)
+    assert watch.position == {0: 1}

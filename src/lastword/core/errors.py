@@ -11,6 +11,7 @@ LastwordError                    exit 1: the thing asked for is not so
 ├── WriteFailed                  exit 1: the cluster did not acknowledge a record
 ├── BrokerFailed                 exit 1: a local broker would not start or stop
 ├── JarsUnavailable              exit 1: the broker's jars could not be fetched or verified
+├── PositionGone                 exit 1: an offset that was asked for is not in the log any more
 ├── ReplicaUnusable              exit 1: a replica's folder is in use, of another format or of another table
 ├── NotReady                     exit 1: the replica has nothing to show yet, or did not get there in time
 ├── FellBehind                   exit 1: a watcher was too slow and was cut off; it can go on from its position
@@ -78,6 +79,10 @@ class BrokerFailed(LastwordError):
 
 
 class JarsUnavailable(LastwordError):
+    pass
+
+
+class PositionGone(LastwordError):
     pass
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
-from lastword.core.errors import LastwordError
+from lastword.core.errors import PositionGone
 from lastword.core.record import Headers, Record
 from lastword.kafka.connection import translated
 
@@ -49,7 +49,7 @@ def is_record(message: Any, topic: str) -> bool:
     if error.code() in PASSING:
         return False
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
-        raise LastwordError(
+        raise PositionGone(
             f"{topic}[{message.partition()}]: the position asked for is no longer in the log "
             f"({error.str()}): read from the start, or from a later position"
         )

@@ -77,6 +77,7 @@ class Lookout:
             topic_id=topic_identity(admin, topic),
             delete_retention_ms=int(settings_now(admin, topic)["delete.retention.ms"].value),
             start=Position(offsets(connection, admin, topic, partitions, EARLIEST)),
-            stable=Position(offsets(connection, admin, topic, partitions, LATEST, isolation=committed)),
+            # Before the stable ones: these are then less only where a transaction is open.
             high=Position(offsets(connection, admin, topic, partitions, LATEST)),
+            stable=Position(offsets(connection, admin, topic, partitions, LATEST, isolation=committed)),
         )

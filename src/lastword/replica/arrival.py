@@ -31,32 +31,40 @@ class Arrival:
         self._pace, self._total = Pace(), 0
         self._legs = 0
         self._expected_at = 0.0
+        self._settled = False
 
     def expect(self, goals: Mapping[int, int]) -> None:
+        """Is ready only when these are reached too."""
         self._goals.update(goals)
         self._pace, self._total = Pace(), self._left()
         self._legs += 1
         self._expected_at = time.monotonic()
+        self._settled = False
+
+    def start_over(self, goals: Mapping[int, int]) -> None:
+        """Expects these after it was away, as if it had just come."""
+        self._legs = 0
+        self.expect(goals)
 
     @property
     def wants_new_goals(self) -> bool:
         """Whether the goals were reached so late that they say little of the topic's end."""
-        if self._goals or self._legs >= _LEGS:
-            return False
-        if time.monotonic() - self._expected_at > _FRESH_S:
-            return True
-        self._legs = _LEGS
-        return False
+        return not self._goals and not self._settled
 
-    def note(self, partition: int, *, at_end: bool) -> None:
-        """The partition is read to an end for now, and swept if that was needed."""
+    def note(self, partition: int, stable_end: int) -> None:
+        """The partition is read to the end of what is committed, and swept if that was needed."""
         goal = self._goals.get(partition)
-        if goal is None:
-            return
-        if self._store.places[partition].position >= goal:
+        position = self._store.places[partition].position
+        if goal is not None and position >= goal:
             del self._goals[partition]
-        elif at_end:
+        elif goal is not None and position >= stable_end:
             self._held_back.setdefault(partition, (goal, time.monotonic() + self._patience_s))
+        self._settle()
+
+    def _settle(self) -> None:
+        if not self._goals and not self._settled:
+            in_time = time.monotonic() - self._expected_at <= _FRESH_S
+            self._settled = in_time or self._legs >= _LEGS
 
     def state(self, why: str | None = None) -> State:
         uncertain = any(place.deletes_uncertain for place in self._store.places.values())
@@ -80,8 +88,8 @@ class Arrival:
         for partition, (goal, patience_ends) in list(self._held_back.items()):
             if places[partition].position >= goal:
                 del self._held_back[partition]
-            elif now >= patience_ends:
-                self._goals.pop(partition, None)
+            elif now >= patience_ends and self._goals.pop(partition, None) is not None:
+                self._settled = self._settled or not self._goals
         if not self._held_back:
             return None
         partition = min(self._held_back)

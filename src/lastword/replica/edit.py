@@ -21,6 +21,7 @@ from lastword.replica.layout import (
     POISON_AT,
     ROW_HEAD,
     Place,
+    Standing,
     pack_place,
     pack_row,
     pack_rows,
@@ -63,9 +64,13 @@ class Edit:
         self._hidden_rows = 0
         self._kept_bytes = 0
         self._moved: dict[int, Place] = {}
+        self._records: Sequence[Record] = ()
+        # The values of each key in their order; made when the first value that can't be read asks for them.
+        self._by_key: defaultdict[bytes, list[bytes]] | None = None
 
     def fold(self, records: Sequence[Record]) -> Applied:
         """The newest record of each key, against what is there."""
+        self._records = records
         newest: dict[bytes, Record] = {}
         careful: set[bytes] = set()
         for record in records:
@@ -85,7 +90,7 @@ class Edit:
             if key in careful or other is not None or (before is not None and partition_in(before) != record.partition):
                 careful.add(key)
             else:
-                self._replace(key, before, record, records)
+                self._replace(key, before, record)
         if not careful:
             return Applied(records=records, shown={})
         there = {
@@ -108,12 +113,13 @@ class Edit:
         store = self._store
         store.db.write(self._batch)
         # Only now: what a reader is told of the position must never be ahead of the rows.
-        store.split_keys += self._split_keys
-        store.hidden_rows += self._hidden_rows
         store.kept_bytes += self._kept_bytes
-        store.places = {**store.places, **self._moved}
+        places, split_keys, hidden_rows = store.standing
+        store.standing = Standing(
+            {**places, **self._moved}, split_keys + self._split_keys, hidden_rows + self._hidden_rows
+        )
 
-    def _replace(self, key: bytes, before: bytes | None, record: Record, records: Sequence[Record]) -> None:
+    def _replace(self, key: bytes, before: bytes | None, record: Record) -> None:
         partition = record.partition
         was_poison = before is not None and before[POISON_AT]
         if record.value is None:
@@ -128,20 +134,18 @@ class Edit:
                 self._live[partition] += 1
         if poison or was_poison:
             self._poison[partition] += poison - bool(was_poison)
-            self._keep_last_good(key, poison, before, [record for record in records if record.key == key])
+            self._keep_last_good(key, poison, before)
 
     def _fold_carefully(
         self, records: Sequence[Record], there: Mapping[bytes, tuple[bytes | None, bytes | None]]
     ) -> dict[int, Record | None]:
         rows = {key: _rows_there(before, other) for key, (before, other) in there.items()}
         olds = {key: dict(by_partition) for key, by_partition in rows.items()}
-        of_key: defaultdict[bytes, list[Record]] = defaultdict(list)
         shown: dict[int, Record | None] = {}
         for index, record in enumerate(records):
             key = record.key
             if key is None or key not in rows:
                 continue
-            of_key[key].append(record)
             by_partition = rows[key]
             was = _shown(by_partition)
             if record.value is None:
@@ -154,12 +158,10 @@ class Edit:
             else:
                 shown[index] = None if now == was else unpack_row(key, now)
         for key, by_partition in rows.items():
-            self._write_carefully(key, olds[key], by_partition, of_key[key])
+            self._write_carefully(key, olds[key], by_partition)
         return shown
 
-    def _write_carefully(
-        self, key: bytes, old: dict[int, bytes], new: dict[int, bytes], records: Sequence[Record]
-    ) -> None:
+    def _write_carefully(self, key: bytes, old: dict[int, bytes], new: dict[int, bytes]) -> None:
         for partition in old.keys() | new.keys():
             was, now = old.get(partition), new.get(partition)
             self._live[partition] += (now is not None) - (was is not None)
@@ -178,10 +180,10 @@ class Edit:
         self._hidden_rows += len(hidden) - max(0, len(old) - 1)
         poison = shown is not None and bool(shown[POISON_AT])
         if poison or (before is not None and before[POISON_AT]):
-            self._keep_last_good(key, poison, before, records)
+            self._keep_last_good(key, poison, before)
 
-    def _keep_last_good(self, key: bytes, poison: bool, before: bytes | None, records: Sequence[Record]) -> None:
-        """Beside a value that can't be read stays the last one that could; `records` are those of the key, in order."""
+    def _keep_last_good(self, key: bytes, poison: bool, before: bytes | None) -> None:
+        """Beside a value that can't be read stays the last one that could."""
         store = self._store
         old = store.kept.get(key)
         if not poison:
@@ -189,18 +191,29 @@ class Edit:
                 self._batch.delete(key, self._handles["kept"])
                 self._kept_bytes -= len(old)
             return
-        good = _last_readable(store, before, records)
+        good = self._last_readable(key, before)
+        if good is None:
+            return
         room = store.last_good_bytes - store.kept_bytes - self._kept_bytes + len(old or b"")
-        if good is not None and len(good) <= room:
+        if len(good) <= room:
             self._batch.put(key, good, self._handles["kept"])
             self._kept_bytes += len(good) - len(old or b"")
+        elif old is not None:
+            # Better none than one that was not the last.
+            self._batch.delete(key, self._handles["kept"])
+            self._kept_bytes -= len(old)
 
-
-def _last_readable(store: Store, before: bytes | None, records: Sequence[Record]) -> bytes | None:
-    for record in reversed(records):
-        if record.value is not None and store.readable(record.value):
-            return record.value
-    return before[ROW_HEAD.size :] if before is not None and not before[POISON_AT] else None
+    def _last_readable(self, key: bytes, before: bytes | None) -> bytes | None:
+        """The newest value of this batch that can be read, or that of the row before it."""
+        if self._by_key is None:
+            self._by_key = defaultdict(list)
+            for record in self._records:
+                if record.key is not None and record.value is not None:
+                    self._by_key[record.key].append(record.value)
+        for value in reversed(self._by_key[key]):
+            if self._store.readable(value):
+                return value
+        return before[ROW_HEAD.size :] if before is not None and not before[POISON_AT] else None
 
 
 def _rows_there(before: bytes | None, other: bytes | None) -> dict[int, bytes]:

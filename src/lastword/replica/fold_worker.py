@@ -23,7 +23,7 @@ from rocksdict import SstFileWriter
 
 from lastword.core.clock import now_ms
 from lastword.core.codecs import codec_named
-from lastword.core.errors import BadInput, ClusterUnreachable, DecodeError, LastwordError, NotFound
+from lastword.core.errors import BadInput, ClusterUnreachable, DecodeError, LastwordError, NotFound, PositionGone
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import Queue, read_columns
@@ -38,7 +38,7 @@ _BARE_BYTES = 45 * 1024 * 1024
 _QUEUED_RECORD_BYTES = 450
 
 # What a worker may end with, by name: any other error is told as the root.
-ERRORS = {kind.__name__: kind for kind in (LastwordError, BadInput, NotFound, ClusterUnreachable)}
+ERRORS = {kind.__name__: kind for kind in (LastwordError, BadInput, NotFound, PositionGone, ClusterUnreachable)}
 
 
 class Job(msgspec.Struct, kw_only=True, frozen=True):

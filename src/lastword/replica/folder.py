@@ -1,7 +1,7 @@
 """A replica's folder: one owner, one whole store, and at most one in the making.
 
     owner.lock    held by the process that writes here, with its pid inside
-    store-7/      the store; a higher number is a newer one
+    store-7/      the store; a higher number is a newer one, and one with a file `outdated` in it is none any more
     building-8/   a store in the making; with a file `complete` in it, it is whole and becomes store-8 by a rename
     scratch-*/    files of a pass over the log
 
@@ -24,6 +24,7 @@ from lastword.core.durable import sync
 from lastword.core.errors import ReplicaUnusable
 
 _LOCK = "owner.lock"
+_OUTDATED = "outdated"
 
 
 class ReplicaFolder:
@@ -43,11 +44,11 @@ class ReplicaFolder:
     @property
     def current(self) -> Path | None:
         """The newest whole store, or None before the first one is built."""
-        return max(self.path.glob("store-*"), key=_number, default=None)
+        return max((p for p in self._stores() if not (p / _OUTDATED).exists()), key=_number, default=None)
 
     def new_building(self) -> Path:
         self.drop_buildings()
-        newest = max(map(_number, self.path.glob("store-*")), default=0)
+        newest = max(map(_number, self._stores()), default=0)
         place = self.path / f"building-{newest + 1}"
         place.mkdir()
         return place
@@ -58,11 +59,21 @@ class ReplicaFolder:
 
     def adopt(self, building: Path) -> Path:
         """The place of a whole and synced building among the stores; those before it go."""
-        marker = building / "complete"
-        marker.touch()
         for path in (*building.iterdir(), building):
             sync(path)
+        # Only now: a power cut must not leave the marker beside files that are not whole.
+        marker = building / "complete"
+        marker.touch()
+        sync(marker)
+        sync(building)
         return self._renamed(building)
+
+    def condemn(self) -> None:
+        """The current store is no fold of what is in the topic: nobody shall find it, not after a crash either."""
+        current = self.current
+        if current is not None:
+            (current / _OUTDATED).touch()
+            sync(current)
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -93,9 +104,12 @@ class ReplicaFolder:
         self._drop_older_stores()
         return store
 
+    def _stores(self) -> list[Path]:
+        return list(self.path.glob("store-*"))
+
     def _drop_older_stores(self) -> None:
         newest = self.current
-        for store in self.path.glob("store-*"):
+        for store in self._stores():
             if store != newest:
                 shutil.rmtree(store)
 

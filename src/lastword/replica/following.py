@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lastword.core.clock import now_ms
 from lastword.core.codecs import Codec, readable_by
-from lastword.core.errors import ClusterUnreachable, HistoryLost, LastwordError, NotFound, ReplicaUnusable
+from lastword.core.errors import ClusterUnreachable, HistoryLost, LastwordError, NotFound, PositionGone, ReplicaUnusable
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.present import Lookout, Present
@@ -52,6 +52,8 @@ class Follower:
         self.changed = threading.Condition()
         self.state = State(name="connecting")
         self.failure: LastwordError | None = None
+        # Why it could not even begin, the last time.
+        self.away: LastwordError | None = None
         self.ends = Position()
         self._away_since: float | None = time.monotonic()
         self._stopping = threading.Event()
@@ -119,7 +121,8 @@ class Follower:
                 self._session()
             except Stopped:
                 break
-            except (ClusterUnreachable, NotFound) as away:
+            except (ClusterUnreachable, NotFound, PositionGone) as away:
+                self.away = away
                 self._tell(State(name="connecting", why=str(away)))
                 self._stopping.wait(_RECONNECT_S)
             except LastwordError as failure:
@@ -142,8 +145,11 @@ class Follower:
         known = self.store
         store = self._store_for(wanted, now)
         if store is not known:
-            # Where the topic ends was asked for before it was read.
+            # Where the topic ends was asked for before it was read, and it may be another topic by now.
             looked_at, now = now_ms(), lookout.look()
+            self._moved = how_the_past_moved(store, wanted, store.position, now)
+            if self._moved is not None:
+                return
         session = Session(
             connection=self._connection,
             lookout=lookout,
@@ -173,6 +179,7 @@ class Follower:
                 f"{moved.why}, so records were deleted that it never saw: start it with on_lost_records='rebuild'"
             )
         if not moved.rows_are_right:
+            self._folder.condemn()
             self._show(None)
         del store
         return self._built(wanted, now, moved)

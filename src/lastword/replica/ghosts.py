@@ -3,7 +3,11 @@
 Kafka keeps a tombstone for at least delete.retention.ms after it was first cleaned. A replica that was away for longer
 may never learn of a delete by reading on, so it reads the partition again from its start: a key that has no live
 record there any more has no row. What was there when the pass began, and its tombstone, can't both vanish within
-delete.retention.ms: a pass that is quicker than that is certain, and a slower one is repeated.
+delete.retention.ms: after a quicker pass no ghost is left, and a slower one is repeated.
+
+A row can also be missing because a later record of its key has taken its place, so what comes after the position is
+read as well. Only a key that is overwritten and compacted twice within those milliseconds is then taken for a ghost; it
+is back as soon as its newest record is read.
 """
 
 from __future__ import annotations
@@ -45,15 +49,13 @@ def sweep(
     """
     topic, place = store.identity.topic, Position({partition: store.places[partition].position})
     for attempt in range(1, PASSES + 1):
-        stopwatch = _Stopwatch()
+        stopwatch = _Stopwatch(stopping)
         with folder.scratch() as scratch, closing(_Seen(scratch)) as seen:
             for batch in read_log(connection, topic, partitions=[partition], stop=place, progress=stopwatch):
-                if stopping.is_set():
-                    raise Stopped
                 seen.note((record.key, record.value is not None) for record in batch if record.key is not None)
             certain = stopwatch.elapsed_ms() <= retention_ms
             # A row may be missing because a later record, which we have not come to yet, has taken its place.
-            for batch in read_log(connection, topic, partitions=[partition], start=place):
+            for batch in read_log(connection, topic, partitions=[partition], start=place, progress=stopwatch):
                 seen.note((record.key, True) for record in batch if record.key is not None)
             if certain or attempt == PASSES:
                 ghosts = seen.missing(store.keys_of(partition))
@@ -66,12 +68,15 @@ def sweep(
 
 
 class _Stopwatch:
-    """Runs from the first fetch of a read, whose progress it hears."""
+    """Runs from the first fetch of a read, whose progress it hears; ends the read when it is to stop."""
 
-    def __init__(self) -> None:
+    def __init__(self, stopping: threading.Event) -> None:
+        self._stopping = stopping
         self._began: int | None = None
 
     def __call__(self, _done: int, _total: int) -> None:
+        if self._stopping.is_set():
+            raise Stopped
         self._began = self._began or now_ms()
 
     def elapsed_ms(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from lastword.core.record import Record
@@ -15,7 +15,7 @@ FORMAT = 1
 ROW_HEAD = struct.Struct(">IqqB")
 POISON_AT = ROW_HEAD.size - 1
 PARTITION = struct.Struct(">I")
-_PLACE = struct.Struct(">qiqqqq??")
+_PLACE = struct.Struct(">qiqqqq??q")
 
 
 class Place(NamedTuple):
@@ -34,6 +34,17 @@ class Place(NamedTuple):
     holes: bool = False
     # Whether a deleted key may still have a row here, because no pass over the log was quick enough to be sure.
     deletes_uncertain: bool = False
+    # The position at which ghosts were last removed: a watcher from there or before can't learn of those deletes.
+    swept_at: int = -1
+
+
+class Standing(NamedTuple):
+    """Where the table stands; always replaced as a whole, so that nobody reads half of a commit."""
+
+    places: Mapping[int, Place]
+    # Keys with live rows in more than one partition, and how many rows of theirs are not shown.
+    split_keys: int = 0
+    hidden_rows: int = 0
 
 
 def pack_row(record: Record, *, poison: bool) -> bytes:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from lastword.core.errors import HistoryLost
+from lastword.core.errors import BadInput, HistoryLost
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.kafka.bounded import refuse_unknown_partitions
@@ -15,60 +15,65 @@ from lastword.replica.watching import Change
 
 
 def changes_between(
-    connection: Connection, store: Store, begin: Position, end: Position, *, holes_are_harmless: bool
+    connection: Connection, store: Store, begin: Position, end: Position, *, holes_are_harmless: Callable[[], bool]
 ) -> Iterator[Change]:
-    """The changes from `begin` up to `end`; HistoryLost, before the first one, when a tombstone among them may be gone.
+    """The changes from `begin` up to `end`; HistoryLost when a delete among them may be missing.
 
-    A partition that `begin` does not name has not been read: it is given from its start.
+    If so, it is raised before the first change, and while reading where a tombstone goes meanwhile. A partition that
+    `begin` does not name has not been read: it is given from its start.
     """
     topic = store.identity.topic
     first, last = log_bounds(connection, topic)
     refuse_unknown_partitions(topic, begin, last)
     whole_begin = Position({partition: begin.get(partition, 0) for partition in end})
     for partition, offset in whole_begin.items():
+        unnamed = "" if partition in begin else f", and the position {begin} does not name that partition"
+        if offset > last[partition]:
+            raise BadInput(f"{topic}[{partition}] ends at {last[partition]}: the position {begin} is not there yet")
         if offset < first[partition]:
-            unnamed = "" if partition in begin else f", and the position {begin} does not name that partition"
-            raise HistoryLost(
-                f"{topic}[{partition}] starts at {first[partition]}, so what came after {partition}:{offset} is gone"
-                f"{unnamed}: start over from the rows"
-            )
-    if not holes_are_harmless:
-        _refuse_holes(connection, topic, begin, whole_begin, end)
-    return _changes(connection, store, whole_begin, end)
+            raise _start_over(f"{topic}[{partition}] starts at {first[partition]}{unnamed}")
+        if offset <= store.places[partition].swept_at:
+            raise _start_over(f"{topic}[{partition}]: deletes were found at {offset} that are in no log{unnamed}")
+    if not holes_are_harmless():
+        for _ in _whole(connection, topic, whole_begin, end, lambda: False):
+            pass
+    return _changes(connection, store, whole_begin, end, holes_are_harmless)
 
 
-def _refuse_holes(connection: Connection, topic: str, asked: Position, begin: Position, end: Position) -> None:
-    """A tombstone that was compacted away leaves a hole. Where every offset is there, nothing is missing."""
+def _whole(
+    connection: Connection, topic: str, begin: Position, end: Position, holes_are_harmless: Callable[[], bool]
+) -> Iterator[Record]:
+    """The records in between. A tombstone that was compacted away leaves a hole: where none is, nothing is missing."""
     upcoming = dict(begin)
     for batch in read_log(connection, topic, start=begin, stop=end):
         for record in batch:
-            if record.offset != upcoming[record.partition]:
-                raise _may_be_gone(topic, record.partition, upcoming[record.partition], asked)
+            if record.offset != upcoming[record.partition] and not holes_are_harmless():
+                raise _hole(topic, record.partition, upcoming[record.partition])
             upcoming[record.partition] = record.offset + 1
+            yield record
     for partition, offset in upcoming.items():
-        if offset < end[partition]:
-            raise _may_be_gone(topic, partition, offset, asked)
+        if offset < end[partition] and not holes_are_harmless():
+            raise _hole(topic, partition, offset)
 
 
-def _may_be_gone(topic: str, partition: int, offset: int, asked: Position) -> HistoryLost:
-    unnamed = "" if partition in asked else f" (the position {asked} does not name that partition)"
-    return HistoryLost(
-        f"{topic}[{partition}]{unnamed}: nothing is left at offset {offset}, and it is not known to be younger than "
-        "delete.retention.ms, so a delete may be missing: start over from the rows"
+def _hole(topic: str, partition: int, offset: int) -> HistoryLost:
+    return _start_over(
+        f"{topic}[{partition}]: nothing is left at offset {offset}, and it is not known to be younger than "
+        "delete.retention.ms"
     )
 
 
-def _changes(connection: Connection, store: Store, begin: Position, end: Position) -> Iterator[Change]:
-    for batch in read_log(connection, store.identity.topic, start=begin, stop=end):
-        for record in batch:
-            if record.key is not None:
-                yield Change(shown=_shown(store, record), partition=record.partition, offset=record.offset)
+def _start_over(what: str) -> HistoryLost:
+    return HistoryLost(f"{what}, so a delete may be missing: start over from the rows")
 
 
-def _shown(store: Store, record: Record) -> Record:
-    """The record, or for a key that lives in two partitions what the table shows by now."""
-    if store.split_keys and record.key is not None:
-        shown = store.get(record.key)
-        if shown is not None and shown.partition != record.partition:
-            return shown
-    return record
+def _changes(
+    connection: Connection, store: Store, begin: Position, end: Position, holes_are_harmless: Callable[[], bool]
+) -> Iterator[Change]:
+    for record in _whole(connection, store.identity.topic, begin, end, holes_are_harmless):
+        if record.key is not None:
+            shown = store.get(record.key)
+            if shown is None or shown.partition == record.partition:
+                shown = record
+            # Else the key lives in two partitions, and this is what the table shows of it by now.
+            yield Change(shown=shown, partition=record.partition, offset=record.offset)

@@ -110,8 +110,9 @@ class Replica(Mapping[Any, Any]):
         if begin is None:
             return Watch(watchers, queue, told, self._row_of_change)
         try:
-            young = store.ledger.all_after_is_younger(begin, now_ms() - store.identity.delete_retention_ms)
-            missed = changes_between(self._connection, store, begin, told, holes_are_harmless=young)
+            missed = changes_between(
+                self._connection, store, begin, told, holes_are_harmless=lambda: _is_young(store, begin)
+            )
         except BaseException:
             watchers.leave(queue)
             raise
@@ -196,7 +197,9 @@ class Replica(Mapping[Any, Any]):
                         f"its position {self.position or 'none yet'}: wait longer with timeout_s"
                     )
                 if timeout_s is None and follower.away_for_s > self._connection.patience_s:
-                    raise ClusterUnreachable(str(self.state.why))
+                    raise follower.away or ClusterUnreachable(
+                        f"no Kafka answers at {self._connection.bootstrap_servers}: is it up?  lastword broker status"
+                    )
                 follower.changed.wait(0.2 if timeout_s is None else min(0.2, timeout_s - waited))
 
     def _nothing_to_show(self) -> NotReady:
@@ -227,6 +230,11 @@ class _Items(ItemsView[Any, Any]):
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         return ((row.key, row.value) for row in self._mapping.scan())
+
+
+def _is_young(store: Store, position: Position) -> bool:
+    """Whether every tombstone after the position is still in the log."""
+    return store.ledger.all_after_is_younger(position, now_ms() - store.identity.delete_retention_ms)
 
 
 def _position(given: object) -> Position:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from lastword.core.clock import now_ms
-from lastword.core.errors import ClusterUnreachable, NotFound
+from lastword.core.errors import BadInput, ClusterUnreachable, NotFound, PositionGone
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.feed import Epoch, Feed, Heard
@@ -33,6 +33,8 @@ Tell = Callable[[State, Position], None]
 
 _HEAR_S = 0.1
 _LOOK_AGAIN_S = 0.5
+# So many times the usual pause between two looks: the process was stopped, or the machine slept.
+_ABSENT_AFTER = 3
 
 
 class Session:
@@ -70,6 +72,11 @@ class Session:
         self._ends: dict[int, tuple[int, int]] = {}
         # Moments of being at the end that are not in the store yet; that it knows an older one does no harm.
         self._at_end_ms: dict[int, int] = {}
+        # Partitions of which something was heard: only then has the broker checked that our past is its past.
+        self._confirmed: set[int] = set()
+        self._sweep_after: dict[int, float] = {}
+        self._every_s = settings.check_every_s
+        self._looked_at = 0.0
         # A new start is a new chance for partitions that could not be swept quickly enough.
         self._to_sweep = {p for p, place in store.places.items() if place.deletes_uncertain}
         self._ledger = store.ledger
@@ -101,7 +108,9 @@ class Session:
         now = time.monotonic()
         if self._glance is None:
             due = self._look_at if not self._in_doubt else min(self._look_at, self._soonest_look_at)
-            if now >= due or self._arrival.wants_new_goals:
+            if self._arrival.wants_new_goals:
+                due = self._soonest_look_at
+            if now >= due:
                 self._in_doubt, self._asked_from = False, self._store.position
                 self._glance = self._lookout.glance()
             return None
@@ -115,9 +124,11 @@ class Session:
             # A state, and no more: whatever still comes is taken.
             self._away, self._look_at = str(away), self._soonest_look_at
             return None
-        self._away = None
         moved = how_the_past_moved(self._store, self._wanted, self._asked_from, seen)
         if moved is None:
+            if self._away is not None or now - self._looked_at > _ABSENT_AFTER * self._every_s:
+                self._arrival.start_over(seen.high)
+            self._away = None
             self._take_in(seen, glance.asked_at)
         return moved
 
@@ -126,14 +137,18 @@ class Session:
         stored = self._store.identity
         self._retention_ms = min(stored.delete_retention_ms, now.delete_retention_ms)
         # At least three looks while a tombstone is kept, or an idle partition would seem to have been left alone.
-        self._look_at = time.monotonic() + min(self._settings.check_every_s, max(1.0, self._retention_ms / 3000))
+        self._every_s = min(self._settings.check_every_s, max(1.0, self._retention_ms / 3000))
+        self._looked_at = time.monotonic()
+        self._look_at = self._looked_at + self._every_s
         self._ends = {partition: (end, looked_at) for partition, end in now.stable.items()}
         self._follow_new_partitions(now, looked_at)
         if self._arrival.wants_new_goals:
             self._arrival.expect(now.high)
-        self._arrive(self._ends, at_end={}, seen_at=looked_at)
+        self._arrive(self._confirmed, at_end={}, seen_at=looked_at)
         self._write_places()
-        if stored.delete_retention_ms != now.delete_retention_ms and self._store.position.covers(now.stable):
+        # A longer one counts from when everything was read that was written under the shorter one.
+        longer = now.delete_retention_ms > stored.delete_retention_ms and self._store.position.covers(now.stable)
+        if longer or now.delete_retention_ms < stored.delete_retention_ms:
             self._store.declare(replace(stored, delete_retention_ms=now.delete_retention_ms))
 
     def _follow_new_partitions(self, now: Present, looked_at: int) -> None:
@@ -169,6 +184,7 @@ class Session:
             applied = self._store.apply(heard.records, places)
             self._watchers.publish(applied, self._store.position)
         if heard.at_end or heard.reached:
+            self._confirmed |= {*heard.at_end, *heard.reached}
             self._arrive({*heard.at_end, *heard.reached}, at_end=heard.at_end, seen_at=heard.not_before)
 
     def _arrive(self, partitions: Collection[int], *, at_end: Collection[int], seen_at: int) -> None:
@@ -180,12 +196,15 @@ class Session:
                 continue
             moment = seen_at if partition in at_end else ended_at
             if self._needs_sweep(partition, place):
+                if time.monotonic() < self._sweep_after.get(partition, 0.0):
+                    # Where tombstones live for a moment only, every transaction would ask for one: it waits for a look.
+                    continue
                 self._sweep(partition)
                 place = self._store.places[partition]
             if place.holes:
                 self._store.apply([], {partition: place._replace(caught_up_at=moment, holes=False)})
             self._at_end_ms[partition] = max(moment, self._at_end_ms.get(partition, 0))
-            self._arrival.note(partition, at_end=partition in at_end)
+            self._arrival.note(partition, end)
 
     def _needs_sweep(self, partition: int, place: Place) -> bool:
         away_ms = now_ms() - place.caught_up_at
@@ -194,16 +213,20 @@ class Session:
 
     def _sweep(self, partition: int) -> None:
         self._to_sweep.discard(partition)
+        self._sweep_after[partition] = time.monotonic() + self._every_s
         self._say(f"sweeping {self._wanted.topic}[{partition}], where tombstones may have gone unread")
-        for applied in sweep(
-            self._connection,
-            self._store,
-            self._folder,
-            partition,
-            retention_ms=self._retention_ms,
-            stopping=self._stopping,
-        ):
-            self._watchers.publish(applied, self._store.position, swept=True)
+        try:
+            for applied in sweep(
+                self._connection,
+                self._store,
+                self._folder,
+                partition,
+                retention_ms=self._retention_ms,
+                stopping=self._stopping,
+            ):
+                self._watchers.publish(applied, self._store.position, swept=True)
+        except BadInput as moved:
+            raise PositionGone(str(moved)) from None
 
     def _write_places(self) -> None:
         """The moments of being at the end, into the store, and into the ledger when it is time."""
@@ -220,6 +243,8 @@ class Session:
 
     def _say(self, why: str | None = None) -> None:
         state = self._arrival.state(why)
+        if why is not None:
+            state = replace(state, name="catching-up")
         if self._away is not None:
             state = replace(state, name="connecting", why=self._away, done=0, total=0, seconds_left=None)
         self._tell(state, self._feed.ends())

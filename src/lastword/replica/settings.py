@@ -39,5 +39,5 @@ class ReplicaSettings:
             raise BadInput(f"on_lost_records={self.on_lost_records!r}: say 'rebuild' or 'fail'")
         for name, least in _LEAST.items():
             given = getattr(self, name)
-            if not isinstance(given, int | float) or isinstance(given, bool) or given < least:
+            if not isinstance(given, int | float) or isinstance(given, bool) or not given >= least:
                 raise BadInput(f"{name}={given!r}: give a number from {least:g} on")

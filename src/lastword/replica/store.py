@@ -31,6 +31,7 @@ from lastword.replica.layout import (
     FORMAT,
     PARTITION,
     Place,
+    Standing,
     pack_place,
     partition_in,
     unpack_place,
@@ -87,25 +88,23 @@ class Store:
             cast(Family, self.db.get_column_family(name)) for name in _FAMILIES
         )
         self.handles = {name: self.db.get_column_family_handle(name) for name in _FAMILIES}
-        self.places = self._read_places()
-        # Keys with live rows in more than one partition, and how many rows of theirs are not shown.
-        self.split_keys = 0
-        self.hidden_rows = 0
-        for raw in self.others.values():
-            self.split_keys += 1
-            self.hidden_rows += len(unpack_rows(raw))
-        self.kept_bytes = sum(map(len, self.kept.values()))
+        try:
+            self._refuse_another_format()
+            hidden = [len(unpack_rows(raw)) for raw in self.others.values()]
+            self.standing = Standing(self._read_places(), len(hidden), sum(hidden))
+            self.kept_bytes = sum(map(len, self.kept.values()))
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def identity(self) -> Identity:
         raw = self._places_family.get(_TABLE)
-        told = msgspec.json.decode(raw) if raw is not None else {}
-        if told.get("format") != FORMAT:
+        if raw is None:
             raise ReplicaUnusable(
-                f"{self.folder} has the format {told.get('format')}, this lastword reads {FORMAT}: use the lastword "
-                "that wrote it, or delete the folder and it is built again from the topic"
+                f"{self.folder} does not say which table it is: delete the folder, and it is built again"
             )
-        return Identity(**told)
+        return Identity(**msgspec.json.decode(raw))
 
     def declare(self, identity: Identity) -> None:
         self._places_family.put(_TABLE, msgspec.json.encode(asdict(identity)))
@@ -121,6 +120,14 @@ class Store:
         self._places_family.put(_LEDGER, msgspec.json.encode(told))
 
     @property
+    def places(self) -> Mapping[int, Place]:
+        return self.standing.places
+
+    @property
+    def split_keys(self) -> int:
+        return self.standing.split_keys
+
+    @property
     def position(self) -> Position:
         return Position({partition: place.position for partition, place in self.places.items()})
 
@@ -130,7 +137,8 @@ class Store:
 
     def __len__(self) -> int:
         """The number of live keys, exactly."""
-        return sum(place.live_rows for place in self.places.values()) - self.hidden_rows
+        places, _, hidden_rows = self.standing
+        return sum(place.live_rows for place in places.values()) - hidden_rows
 
     def get(self, key: bytes) -> Record | None:
         raw = self.rows.get(key)
@@ -172,7 +180,7 @@ class Store:
     def sweep(self, ghosts: Sequence[bytes], partition: int, place: Place) -> Applied:
         """Removes the partition's rows of these keys: their tombstones are gone from the log."""
         tombstones = [Record(key, None, partition, place.position - 1, place.caught_up_at) for key in ghosts]
-        return self._committed(tombstones, {partition: place})
+        return self._committed(tombstones, {partition: place._replace(swept_at=place.position)})
 
     def ingest(self, files: Sequence[Path], places: Mapping[int, Place]) -> None:
         """Fills an empty store: takes over sorted files of packed rows, and the places with the counts of these rows.
@@ -187,7 +195,7 @@ class Store:
         for partition, place in places.items():
             batch.put(PARTITION.pack(partition), pack_place(place), self.handles["places"])
         self.db.write(batch)
-        self.places = dict(places)
+        self.standing = Standing(dict(places))
 
     def count_keys(self) -> int:
         return sum(1 for _ in self.rows.keys())  # noqa: SIM118  a family is no iterable
@@ -215,6 +223,16 @@ class Store:
         edit.commit()
         return applied
 
+    def _refuse_another_format(self) -> None:
+        """Before anything else is read: only what says the format has the same place in every format."""
+        raw = self._places_family.get(_TABLE)
+        told = FORMAT if raw is None else msgspec.json.decode(raw).get("format")
+        if told != FORMAT:
+            raise ReplicaUnusable(
+                f"{self.folder} has the format {told}, this lastword reads {FORMAT}: use the lastword that wrote it, "
+                "or delete the folder and it is built again from the topic"
+            )
+
     def _read_places(self) -> dict[int, Place]:
         return {
             PARTITION.unpack(key)[0]: unpack_place(raw)
@@ -225,7 +243,10 @@ class Store:
 
 def _opened(folder: Path) -> Rdict:
     try:
-        return Rdict(str(folder), store_options(), column_families=dict.fromkeys(_FAMILIES, store_options()))
+        # Those of another format too, so that its format can be asked for.
+        there = Rdict.list_cf(str(folder), store_options()) if (folder / "CURRENT").exists() else []
+        families = {name for name in (*there, *_FAMILIES) if name != "default"}
+        return Rdict(str(folder), store_options(), column_families=dict.fromkeys(families, store_options()))
     except Exception as refusal:  # rocksdict has no narrower one for a store that can't be opened
         raise ReplicaUnusable(
             f"{folder} can't be opened ({refusal}): end what still reads it (an unfinished scan does), or delete the "

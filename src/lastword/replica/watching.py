@@ -45,6 +45,7 @@ class Watch(Iterator[Row]):
         self._next = dict(start)
         self._row = row
         self._missed = missed or iter(())
+        self._failure: LastwordError | None = None
 
     @property
     def position(self) -> Position:
@@ -65,7 +66,14 @@ class Watch(Iterator[Row]):
         return self._queue.is_over
 
     def _change(self, timeout_s: float | None) -> Row | None:
-        change = next(self._missed, None) or self._queue.take(timeout_s)
+        if self._failure is not None:
+            # What comes after a gap must not pass for all that came.
+            raise self._failure
+        try:
+            change = next(self._missed, None) or self._queue.take(timeout_s)
+        except LastwordError as failure:
+            self._failure = failure
+            raise
         if change is None:
             return None
         self._next[change.partition] = max(self._next.get(change.partition, 0), change.offset + 1)
@@ -92,6 +100,8 @@ class Watchers:
         self._lock = threading.Lock()
         self._queues: list[Waiting] = []
         self._told = Position()
+        self._ended = False
+        self._failure: LastwordError | None = None
 
     def publish(self, applied: Applied, position: Position, *, swept: bool = False) -> None:
         with self._lock:
@@ -99,7 +109,13 @@ class Watchers:
             if not self._queues:
                 return
             changes = [
-                Change(shown=shown, partition=cause.partition, offset=cause.offset, swept=swept)
+                Change(
+                    shown=shown,
+                    partition=cause.partition,
+                    offset=cause.offset,
+                    # What shows up from behind a ghost is no delete.
+                    swept=swept and shown.is_tombstone,
+                )
                 for cause, shown in applied.changes()
             ]
             self._queues = [each for each in self._queues if each.offer(changes)]
@@ -113,13 +129,17 @@ class Watchers:
 
     def close(self, failure: LastwordError | None = None) -> None:
         with self._lock:
+            self._ended, self._failure = True, failure
             self._end(failure)
 
     def join(self) -> tuple[Waiting, Position]:
         """Changes from this moment on, and the position that they start from; to be left again."""
         mine = Waiting(self._capacity)
         with self._lock:
-            self._queues.append(mine)
+            if self._ended:
+                mine.end(self._failure)
+            else:
+                self._queues.append(mine)
             return mine, self._told
 
     def leave(self, queue: Waiting) -> None:
