@@ -153,7 +153,9 @@ def test_the_oracle_objects_to_other_rows_another_position_and_wrong_counts(
     assert disagreements(tmp_path, topic_name, committed, {0: 3}) != []
     with opened(tmp_path) as store:
         # Poison is counted, the epoch is the last record's, and a partition with nothing to read has no holes.
-        assert store.places[0]._replace(caught_up_at=0) == Place(2, 0, 2, 1, 0, holes=True)
+        assert store.places[0]._replace(caught_up_at=0) == Place(
+            position=2, leader_epoch=0, epoch_end=2, live_rows=2, poison_rows=1, holes=True
+        )
         assert store.places[1]._replace(caught_up_at=0) == Place(0)
         store.ingest([], {0: store.places[0]._replace(poison_rows=0)})
     assert disagreements(tmp_path, topic_name, committed, {0: 2}) != []

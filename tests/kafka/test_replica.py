@@ -15,24 +15,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import lastword
 from lastword.core.errors import (
     BadInput,
-    ClusterUnreachable,
-    FellBehind,
-    HistoryLost,
-    NotReady,
     ReplicaUnusable,
 )
-from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import log_bounds
 from lastword.kafka.topics import create_topic, delete_topic
-from lastword.replica.replica import Replica
 from lastword.table import Table
-from support.logs import PARTITIONS, Act, Put, leave_open, logs, write_log
-from support.replicas import disagreements, replica_of
+from support.logs import PARTITIONS, Act, Put, logs, write_log
+from support.replicas import (
+    caught_up,
+    disagreements,
+    replica_of,
+)
 from support.waiting import eventually
 
 
@@ -44,10 +41,6 @@ def fresh_topic(connection: Connection) -> Iterator[str]:
         yield name
     finally:
         delete_topic(connection, name)
-
-
-def caught_up(connection: Connection, replica: Replica) -> None:
-    replica.wait_for(log_bounds(connection, replica.topic)[1])
 
 
 @given(before=logs, while_running=logs, while_away=logs)
@@ -145,24 +138,6 @@ def test_a_restart_goes_on_from_the_position_on_disk(users: Table, tmp_path: Pat
     assert [path.name for path in tmp_path.glob("*-*")] == ["store-1"]
 
 
-def test_nothing_of_an_open_transaction_is_shown_and_it_does_not_keep_the_table_from_being_ready_for_ever(
-    connection: Connection, topic_name: str, tmp_path: Path
-) -> None:
-    create_topic(connection, topic_name, partitions=1)
-    committed = write_log(connection, topic_name, [Act(puts=(Put(key=b"a", value=b"1", partition=0),), ending="plain")])
-    producer = leave_open(connection, topic_name, [Put(key=b"a", value=b"2", partition=0)])
-    with replica_of(connection, topic_name, tmp_path, wait=False, transaction_patience_s=2.0) as replica:
-        eventually(lambda: "transaction is open" in str(replica.state.why))
-        assert (replica.state.name, replica[b"a"]) == ("catching-up", 1)
-        assert f"{topic_name}[0] since offset 1" in str(replica.state.why)
-        eventually(lambda: replica.state.name == "ready", within_s=10)
-        assert "transaction is open" in str(replica.state.why)
-        assert disagreements(replica, committed) == []
-        producer.commit_transaction(30)
-        eventually(lambda: replica[b"a"] == 2)
-        eventually(lambda: replica.state.why is None)
-
-
 def test_a_key_in_two_partitions_shows_the_later_row_and_a_tombstone_removes_its_own_partitions(
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
@@ -211,88 +186,6 @@ def test_a_value_that_can_not_be_read_is_served_as_bytes_with_the_reason_and_the
         assert (replica["a"], replica.last_good("a"), replica.poison_rows) == (2, None, 0)
 
 
-def test_watching_from_now_gives_changes_in_order_and_ends_with_the_replica(users: Table, tmp_path: Path) -> None:
-    users.put("before", 1)
-    with users.replica(tmp_path) as replica:
-        watch = replica.watch()
-        for value in range(5):
-            users.put("a", value)
-        ack = users.delete("a")
-        assert [next(watch).value for _ in range(5)] == [0, 1, 2, 3, 4]
-        last = next(watch)
-        assert (last.key, last.deleted, last.swept, last.offset) == ("a", True, False, ack.offset)
-        assert watch.position[ack.partition] == ack.offset + 1
-    assert list(watch) == []
-
-
-def test_watching_from_a_position_gives_what_came_since_without_loss_or_doubles(users: Table, tmp_path: Path) -> None:
-    users.put("a", 0)
-    with users.replica(tmp_path) as replica:
-        begin = replica.position
-        for value in range(1, 50):
-            users.put(f"key-{value % 7}", value)
-        watch = replica.watch(begin)
-        for value in range(50, 100):
-            users.put(f"key-{value % 7}", value)
-        values = [next(watch).value for _ in range(99)]
-        assert sorted(values) == list(range(1, 100))
-        for key in range(7):
-            of_key = [value for value in values if value % 7 == key]
-            assert of_key == sorted(of_key)
-        assert watch.position == replica.position
-        assert next(replica.watch(str(begin))).value in values
-
-
-def test_watching_from_a_position_is_refused_when_a_tombstone_after_it_may_be_gone(
-    connection: Connection, topic_name: str, tmp_path: Path
-) -> None:
-    create_topic(connection, topic_name, partitions=1, settings={"delete.retention.ms": "100"})
-    with Table(connection, topic_name) as users, users.replica(tmp_path) as replica:
-        users.put("a", 1)
-        # An aborted transaction leaves a hole in the offsets, as a tombstone does that was compacted away.
-        write_log(connection, topic_name, [Act(puts=(Put(key=b"b", value=b"1", partition=0),), ending="abort")])
-        caught_up(connection, replica)
-        time.sleep(0.2)
-        with pytest.raises(HistoryLost, match="nothing is left at offset 1"):
-            replica.watch("0:0")
-        watch = replica.watch(replica.position)
-        users.put("c", 2)
-        assert next(watch).value == 2
-
-
-def test_watching_over_a_hole_that_is_younger_than_tombstones_live_is_fine(
-    connection: Connection, topic_name: str, tmp_path: Path
-) -> None:
-    create_topic(connection, topic_name, partitions=1)
-    with Table(connection, topic_name) as users, users.replica(tmp_path) as replica:
-        begin = replica.position
-        write_log(connection, topic_name, [Act(puts=(Put(key=b"b", value=b"1", partition=0),), ending="abort")])
-        replica.wait_for(users.put("a", 1))
-        assert next(replica.watch(begin)).value == 1
-
-
-def test_a_watcher_that_falls_behind_is_cut_off_and_the_table_goes_on(users: Table, tmp_path: Path) -> None:
-    with users.replica(tmp_path, watch_capacity=10) as replica:
-        slow = replica.watch()
-        for value in range(12):
-            ack = users.put("a", value)
-        replica.wait_for(ack)
-        with pytest.raises(FellBehind, match="more than 10 changes behind"):
-            list(slow)
-        assert replica["a"] == 11
-        again = replica.watch(slow.position)
-        assert [next(again).value, next(again).value] == [10, 11]
-
-
-def test_waiting_for_what_does_not_come_ends_with_where_the_replica_is(users: Table, tmp_path: Path) -> None:
-    users.put("a", 1)
-    with (
-        users.replica(tmp_path) as replica,
-        pytest.raises(NotReady, match=r"not reached 0:999 within 0.3 s, its state is ready and its position 0:"),
-    ):
-        replica.wait_for(Position({0: 999}), timeout_s=0.3)
-
-
 def test_a_second_owner_is_told_which_process_has_the_folder(users: Table, tmp_path: Path) -> None:
     holder = subprocess.Popen(
         [sys.executable, "-c", _HOLD, users._connection.bootstrap_servers, users.topic, str(tmp_path)],
@@ -329,36 +222,6 @@ def test_a_folder_of_another_topic_is_refused(connection: Connection, users: Tab
         Table(connection, other).replica(tmp_path)
 
 
-def test_without_a_cluster_a_new_replica_says_so_and_one_with_rows_shows_them(users: Table, tmp_path: Path) -> None:
-    users.put("a", 1)
-    with users.replica(tmp_path / "known"):
-        pass
-    nowhere = Connection(bootstrap_servers="127.0.0.1:1", patience_s=1)
-    with pytest.raises(ClusterUnreachable, match=r"no Kafka answers at 127.0.0.1:1"):
-        Table(nowhere, users.topic).replica(tmp_path / "new")
-    with Table(nowhere, users.topic).replica(tmp_path / "known", wait=False) as replica:
-        eventually(lambda: replica.state.why is not None)
-        assert (replica.state.name, dict(replica)) == ("connecting", {"a": 1})
-    with (
-        Table(nowhere, users.topic).replica(tmp_path / "new", wait=False) as replica,
-        pytest.raises(NotReady, match="nothing to show yet"),
-    ):
-        len(replica)
-
-
-def test_a_closed_replica_says_so(users: Table, tmp_path: Path) -> None:
-    with users.replica(tmp_path) as replica:
-        pass
-    replica.close()
-    with pytest.raises(NotReady, match="is closed"):
-        len(replica)
-    for use in (lambda: replica.wait_for("0:1"), replica.wait_until_ready, replica.watch, replica.__enter__):
-        with pytest.raises(NotReady, match="is closed"):
-            use()
-    assert (replica.state.name, replica.lag) == ("failed", 0)
-    assert "it is closed" in str(replica.state)
-
-
 def test_what_is_no_position_prefix_or_folder_is_refused_in_one_line(users: Table, tmp_path: Path) -> None:
     with users.replica(tmp_path / "replica") as replica:
         for mistake in (
@@ -375,17 +238,6 @@ def test_what_is_no_position_prefix_or_folder_is_refused_in_one_line(users: Tabl
         ):
             with pytest.raises(BadInput, match=r": .+"):
                 mistake()
-
-
-def test_a_program_with_a_replica_can_start_while_its_cluster_is_away(users: Table, tmp_path: Path) -> None:
-    users.put("a", 1)
-    with users.replica(tmp_path):
-        pass
-    with (
-        lastword.connect("127.0.0.1:1", must_answer=False) as cluster,
-        cluster.table(users.topic).replica(tmp_path, wait=False) as replica,
-    ):
-        assert dict(replica) == {"a": 1}
 
 
 def test_readers_in_many_threads_see_each_key_only_move_forward(users: Table, tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,16 @@ from lastword.core.fold import fold
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.core.row import row_of
+from lastword.kafka.compaction import compact_topic
 from lastword.kafka.connection import Connection
-from lastword.kafka.reading import read_log
+from lastword.kafka.local import LocalCluster
+from lastword.kafka.reading import log_bounds, read_log
+from lastword.kafka.topics import create_topic, delete_topic
 from lastword.replica.replica import Replica
 from lastword.table import Table
+
+# Tombstones that are gone half a second after they were first cleaned.
+QUICK = {"delete.retention.ms": "500", "segment.ms": "60000", "min.cleanable.dirty.ratio": "0.01"}
 
 
 def replica_of(connection: Connection, topic: str, folder: Path, **settings: Any) -> Replica:
@@ -49,3 +56,50 @@ def disagreements(replica: Replica, committed: Iterable[Record]) -> list[str]:
 def log_now(connection: Connection, topic: str, upto: Position | None = None) -> list[Record]:
     """The committed records that are in the log, up to a position if one is given."""
     return [record for batch in read_log(connection, topic, stop=upto) for record in batch]
+
+
+def caught_up(connection: Connection, replica: Replica) -> None:
+    """Waits until the replica has read all that is committed now."""
+    replica.wait_for(log_bounds(connection, replica.topic)[1])
+
+
+def table(
+    connection: Connection, topic: str, settings: Mapping[str, str] | None = None, *, partitions: int = 1
+) -> Table:
+    create_topic(connection, topic, partitions=partitions, settings=settings or {})
+    return Table(connection, topic)
+
+
+def connected(cluster: LocalCluster) -> Connection:
+    assert cluster.spec is not None
+    return Connection(bootstrap_servers=cluster.spec.bootstrap_servers)
+
+
+def write_rows(connection: Connection, topic: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """(partition, key, value) one after the other, with a timestamp where there is one."""
+    producer = connection.producer(linger_ms=0)
+    for partition, key, value, *timestamp in rows:
+        given: dict[str, Any] = {"timestamp": timestamp[0]} if timestamp else {}
+        producer.produce(topic, key=key, value=value, partition=partition, **given)
+        assert producer.flush(10) == 0
+
+
+def compacted_away(connection: Connection, topic: str, home: Path) -> None:
+    """Compacts until no tombstone is left in the log."""
+    compact_topic(connection, topic, home=home)
+    assert [record.key for record in log_now(connection, topic) if record.is_tombstone] == []
+
+
+def ghosts_made(connection: Connection, topic: str, home: Path, *keys: str) -> None:
+    """Deletes the keys and lets their tombstones be compacted away."""
+    with Table(connection, topic) as users:
+        for key in keys:
+            users.delete(key)
+    compact_topic(connection, topic, home=home)
+    time.sleep(0.7)
+
+
+def recreate(connection: Connection, topic: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    delete_topic(connection, topic)
+    create_topic(connection, topic, partitions=1)
+    write_rows(connection, topic, rows)

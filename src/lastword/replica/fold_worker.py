@@ -185,8 +185,8 @@ class _Progress:
     def __init__(self) -> None:
         self._tell_at = 0.0
 
-    def __call__(self, offsets: int, _: int) -> None:
-        if time.monotonic() >= self._tell_at:
+    def __call__(self, offsets: int, total: int) -> None:
+        if time.monotonic() >= self._tell_at or offsets == total:
             _tell(Passed(offsets))
             self._tell_at = time.monotonic() + _TELL_EVERY_S
 
