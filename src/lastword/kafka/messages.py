@@ -59,10 +59,11 @@ def is_record(message: Any, topic: str) -> bool:
 def record_of(message: Any, partition: int, offset: int) -> Record:
     headers = message.headers()
     if headers:
-        return Record(message.key(), message.value(), partition, offset, message.timestamp()[1], _headers(headers))
+        return Record(message.key(), message.value(), partition, offset, message.timestamp()[1], headers_of(headers))
     return Record(message.key(), message.value(), partition, offset, message.timestamp()[1])
 
 
-def _headers(pairs: object) -> Headers:
-    found = pairs.items() if isinstance(pairs, dict) else pairs
-    return tuple((name, value.encode() if isinstance(value, str) else value) for name, value in found)  # type: ignore[attr-defined]
+def headers_of(pairs: Any) -> Headers:
+    """Headers as a message gives them: pairs, a dict, or None for none."""
+    found = pairs.items() if isinstance(pairs, dict) else pairs or ()
+    return tuple((name, value.encode() if isinstance(value, str) else value) for name, value in found)

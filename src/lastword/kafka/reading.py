@@ -7,6 +7,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from lastword.kafka.bounded import (
     refuse_unknown_partitions,
 )
 from lastword.kafka.connection import Connection
-from lastword.kafka.messages import BATCH, is_record, next_batch, record_of
+from lastword.kafka.messages import BATCH, headers_of, is_record, next_batch, record_of
 from lastword.kafka.murmur2 import partition_of
 
 _LOOK_AGAIN_S = 5
@@ -206,7 +207,17 @@ def _follow_added_partitions(connection: Connection, consumer: Consumer, topic: 
 
 
 def _records(runs: list[Run]) -> list[Record]:
-    return [record_of(message, partition, message.offset()) for partition, run in runs for message in run]
+    """The messages as records, by map, which calls the client's methods without a step of ours for each one."""
+    records: list[Record] = []
+    for partition, messages in runs:
+        keys, values = map(_Message.key, messages), map(_Message.value, messages)
+        offsets, timestamps = map(_Message.offset, messages), map(itemgetter(1), map(_Message.timestamp, messages))
+        headers = [*map(_Message.headers, messages)]
+        if any(headers):
+            records.extend(map(Record, keys, values, repeat(partition), offsets, timestamps, map(headers_of, headers)))
+        else:
+            records.extend(map(Record, keys, values, repeat(partition), offsets, timestamps))
+    return records
 
 
 def _columns(partition: int, messages: list[Any]) -> Columns:
