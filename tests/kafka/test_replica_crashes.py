@@ -22,8 +22,10 @@ from support.processes import running_with
 from support.replicas import disagreements, log_now, replica_of
 from support.waiting import eventually
 
-ROUNDS = int(os.environ.get("LASTWORD_SOAK", "1"))
-KILLS_OF_BUILDERS, KILLS_OF_FOLLOWERS = 5, 15
+SOAK = os.environ.get("LASTWORD_SOAK")
+ROUNDS = int(SOAK or "1")
+# In each round; ten rounds of a soak are two hundred.
+KILLS_OF_BUILDERS, KILLS_OF_FOLLOWERS = (5, 15) if SOAK else (2, 6)
 ROWS, KEYS, PARTITIONS = 40_000, 3_000, 3
 
 # Every table counts as a large one, so that it is built by workers.

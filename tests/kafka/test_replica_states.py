@@ -47,9 +47,11 @@ def users(connection: Connection, topic_name: str) -> Iterator[Table]:
         yield table
 
 
-@pytest.fixture
-def fragile(tmp_path: Path) -> Iterator[LocalCluster]:
-    with LocalCluster(name="fragile", folder=tmp_path / "fragile", jars=JARS, owned=True) as cluster:
+@pytest.fixture(scope="module")
+def fragile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """A cluster that these tests stop and start; each leaves it running."""
+    folder = tmp_path_factory.mktemp("fragile")
+    with LocalCluster(name="fragile", folder=folder / "cluster", jars=JARS, owned=True) as cluster:
         cluster.start(port=0)
         yield cluster
 
