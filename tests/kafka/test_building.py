@@ -301,3 +301,11 @@ def test_workers_end_with_an_owner_that_is_killed(connection: Connection, topic_
         workers = workers_of(owner.pid)
         owner.kill()
     eventually(lambda: not any(map(alive, workers)), within_s=5)
+
+
+def test_a_worker_whose_owner_died_before_it_gave_the_job_ends_without_a_word() -> None:
+    for said in (b"", b'{"owner": 1, "topic"'):
+        worker = subprocess.run(
+            [sys.executable, "-m", "lastword.replica.fold_worker"], input=said, capture_output=True, timeout=30
+        )
+        assert (worker.returncode, worker.stdout, worker.stderr) == (1, b"", b"")

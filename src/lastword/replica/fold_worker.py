@@ -156,7 +156,11 @@ def write_rows(rows: Iterable[tuple[bytes, bytes]], file: Path, value_codec: str
 
 
 def main() -> None:
-    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
+    line = sys.stdin.buffer.readline()
+    if not line.endswith(b"\n"):
+        # The owner died before it could say what to do.
+        os._exit(1)
+    job = msgspec.json.decode(line, type=Job)
     threading.Thread(target=_end_with, args=(job.owner,), daemon=True).start()
     # Millions of objects and not one cycle: scanning them would cost a third of the time.
     gc.disable()
@@ -192,8 +196,12 @@ class _Progress:
 
 
 def _tell(told: Told) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(told) + b"\n")
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.buffer.write(msgspec.json.encode(told) + b"\n")
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        # The owner is gone, and with it everyone who would read a word of ours.
+        os._exit(1)
 
 
 if __name__ == "__main__":
