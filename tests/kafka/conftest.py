@@ -11,7 +11,8 @@ import pytest
 from lastword.kafka.connection import Connection
 from lastword.kafka.local import LocalCluster
 from lastword.kafka.topic_description import list_topics
-from lastword.kafka.topics import delete_topic
+from lastword.kafka.topics import create_topic, delete_topic
+from lastword.table import Table
 from support.command_line import JARS, CommandLine
 
 
@@ -29,6 +30,15 @@ def connection(cluster: LocalCluster) -> Connection:
     return Connection(bootstrap_servers=cluster.spec.bootstrap_servers)
 
 
+@pytest.fixture(scope="module")
+def fragile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """A cluster that the tests of a file stop, kill and start; each leaves it running."""
+    folder = tmp_path_factory.mktemp("fragile")
+    with LocalCluster(name="fragile", folder=folder / "cluster", jars=JARS, owned=True) as cluster:
+        cluster.start(port=0)
+        yield cluster
+
+
 @pytest.fixture
 def topic_name(connection: Connection) -> Iterator[str]:
     """A name that no other test uses; a topic of that name is deleted afterwards."""
@@ -36,6 +46,14 @@ def topic_name(connection: Connection) -> Iterator[str]:
     yield name
     if any(topic.name == name for topic in list_topics(connection)):
         delete_topic(connection, name)
+
+
+@pytest.fixture
+def users(connection: Connection, topic_name: str) -> Iterator[Table]:
+    """An empty table with three partitions."""
+    create_topic(connection, topic_name, partitions=3)
+    with Table(connection, topic_name) as table:
+        yield table
 
 
 @pytest.fixture

@@ -23,12 +23,12 @@ from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import log_bounds
-from lastword.kafka.topics import create_topic, delete_topic
+from lastword.kafka.topics import create_topic
 from lastword.replica.building import build, usable_cpus
 from lastword.replica.layout import Place
 from lastword.replica.state import Stopped
 from lastword.replica.store import Identity, Store
-from support.logs import PARTITIONS, Act, Put, leave_open, logs, write_log
+from support.logs import PARTITIONS, Act, Put, fresh_topic, leave_open, logs, write_log
 from support.processes import alive, children_of
 from support.waiting import eventually
 
@@ -41,16 +41,6 @@ def identity_of(topic: str) -> Identity:
     return Identity(
         topic=topic, topic_id="id", cluster_id="cluster", key_codec="string", value_codec="json", delete_retention_ms=1
     )
-
-
-@contextmanager
-def fresh_topic(connection: Connection) -> Iterator[str]:
-    name = f"test-{uuid.uuid4().hex[:12]}"
-    create_topic(connection, name, partitions=PARTITIONS)
-    try:
-        yield name
-    finally:
-        delete_topic(connection, name)
 
 
 def built(connection: Connection, topic: str, folder: Path, memory_mb: int) -> bool:

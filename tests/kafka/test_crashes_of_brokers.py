@@ -21,20 +21,11 @@ from lastword.kafka.reading import fold_topic, log_bounds, read_log
 from lastword.kafka.topics import create_topic
 from lastword.kafka.writing import LoadStopped, load
 from lastword.table import Table
-from support.command_line import JARS, CommandLine
+from support.command_line import CommandLine
 from support.waiting import eventually
 
 ROUNDS = int(os.environ.get("LASTWORD_SOAK", "2"))
 ROWS, KEYS, KILLS = 30_000, 4_000, 2
-
-
-@pytest.fixture(scope="module")
-def fragile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """A cluster whose broker these tests kill; each test leaves it running."""
-    folder = tmp_path_factory.mktemp("fragile")
-    with LocalCluster(name="fragile", folder=folder, jars=JARS, owned=True, temporary=True) as cluster:
-        cluster.start(port=0)
-        yield cluster
 
 
 @pytest.fixture

@@ -22,8 +22,6 @@ from lastword.kafka.connection import Connection
 from lastword.kafka.reading import log_bounds, read_log
 from lastword.kafka.topics import alter_topic, create_topic
 from lastword.replica import ghosts
-from lastword.replica.folder import ReplicaFolder
-from lastword.replica.store import Store
 from lastword.table import Table
 from support.compacted_logs import aborted
 from support.replicas import (
@@ -31,6 +29,7 @@ from support.replicas import (
     compacted_away,
     ghosts_made,
     recreate,
+    store_on_disk,
     table,
     write_rows,
 )
@@ -272,16 +271,10 @@ def test_a_sweep_leaves_a_row_alone_whose_place_a_later_record_has_taken(
             pass
         users.put("a", 3)
     ghosts_made(connection, topic_name, tmp_path / "home", "ghost")
-    folder = ReplicaFolder(tmp_path / "replica")
-    assert folder.current is not None
-    store = Store(folder.current, readable=lambda _: True)
-    try:
+    with store_on_disk(tmp_path / "replica") as (folder, store):
         (applied,) = ghosts.sweep(connection, store, folder, 0, retention_ms=60_000, stopping=threading.Event())
         assert [record.key for record in applied.records] == [b"ghost"]
         assert [record.key for record in store.scan()] == [b"a"]
-    finally:
-        store.close()
-        folder.close()
 
 
 @pytest.mark.parametrize(("known", "present"), [("500", "86400000"), ("86400000", "500")])
@@ -312,12 +305,8 @@ def test_a_store_that_was_left_with_holes_is_swept_at_its_next_start(
         ghosts_made(connection, topic_name, tmp_path / "home", "ghost")
         # As a kill between the last commit and the sweep leaves it: at the end, with holes behind it.
         end = log_end(connection, topic_name)
-        folder = ReplicaFolder(tmp_path / "replica")
-        assert folder.current is not None
-        store = Store(folder.current, readable=lambda _: True)
-        store.apply([], {0: store.places[0]._replace(position=end, holes=True, caught_up_at=caught_up_at)})
-        store.close()
-        folder.close()
+        with store_on_disk(tmp_path / "replica") as (_, store):
+            store.apply([], {0: store.places[0]._replace(position=end, holes=True, caught_up_at=caught_up_at)})
         with users.replica(tmp_path / "replica") as replica:
             assert list(replica) == ["a"]
 

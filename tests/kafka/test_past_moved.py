@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from lastword.kafka.reading import log_bounds
 from lastword.kafka.topics import alter_topic, create_topic, delete_topic
 from lastword.replica import following
 from lastword.table import Table
-from support.command_line import JARS
 from support.compacted_logs import aborted
 from support.replicas import (
     connected,
@@ -36,15 +35,6 @@ from support.replicas import (
     write_rows,
 )
 from support.waiting import eventually
-
-
-@pytest.fixture(scope="module")
-def fragile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """A cluster that these tests stop and start; each leaves it running."""
-    folder = tmp_path_factory.mktemp("fragile")
-    with LocalCluster(name="fragile", folder=folder / "cluster", jars=JARS, owned=True) as cluster:
-        cluster.start(port=0)
-        yield cluster
 
 
 def partition_folder(cluster: LocalCluster, topic: str) -> Path:

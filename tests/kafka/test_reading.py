@@ -1,9 +1,5 @@
 """Reads of the raw log and of the table, checked against the reference fold on generated logs."""
 
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 from confluent_kafka import TopicPartition
 from hypothesis import HealthCheck, given, settings
@@ -16,18 +12,8 @@ from lastword.kafka import reading
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import fold_topic, follow, log_bounds, read_log
 from lastword.kafka.topics import alter_topic, create_topic, delete_topic
-from support.logs import PARTITIONS, Act, Put, leave_open, logs, write_log
+from support.logs import PARTITIONS, Act, Put, fresh_topic, leave_open, logs, write_log
 from support.waiting import eventually
-
-
-@contextmanager
-def fresh_topic(connection: Connection) -> Iterator[str]:
-    name = f"test-{uuid.uuid4().hex[:12]}"
-    create_topic(connection, name, partitions=PARTITIONS)
-    try:
-        yield name
-    finally:
-        delete_topic(connection, name)
 
 
 def check_against_the_law(connection: Connection, topic: str, committed: list[Record]) -> None:

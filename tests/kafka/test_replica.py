@@ -6,9 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,25 +19,15 @@ from lastword.core.errors import (
 from lastword.core.record import Record
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import log_bounds
-from lastword.kafka.topics import create_topic, delete_topic
+from lastword.kafka.topics import create_topic
 from lastword.table import Table
-from support.logs import PARTITIONS, Act, Put, logs, write_log
+from support.logs import PARTITIONS, Act, Put, fresh_topic, logs, write_log
 from support.replicas import (
     caught_up,
     disagreements,
     replica_of,
 )
 from support.waiting import eventually
-
-
-@contextmanager
-def fresh_topic(connection: Connection) -> Iterator[str]:
-    name = f"test-{uuid.uuid4().hex[:12]}"
-    create_topic(connection, name, partitions=PARTITIONS)
-    try:
-        yield name
-    finally:
-        delete_topic(connection, name)
 
 
 @given(before=logs, while_running=logs, while_away=logs)
@@ -80,13 +67,6 @@ def test_the_oracle_objects_when_a_record_is_missing_or_too_many(
         tombstone = Record(b"a", None, 1, 0, 0)
         assert disagreements(replica, [*committed, tombstone]) == []  # of another partition, where it removes nothing
         assert disagreements(replica, [committed[1]])[0].startswith("rows")
-
-
-@pytest.fixture
-def users(connection: Connection, topic_name: str) -> Iterator[Table]:
-    create_topic(connection, topic_name, partitions=3)
-    with Table(connection, topic_name) as table:
-        yield table
 
 
 def test_a_replica_is_a_mapping_in_key_order_that_follows_its_table(users: Table, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,22 +37,6 @@ from support.replicas import (
     write_rows,
 )
 from support.waiting import eventually
-
-
-@pytest.fixture
-def users(connection: Connection, topic_name: str) -> Iterator[Table]:
-    create_topic(connection, topic_name, partitions=3)
-    with Table(connection, topic_name) as table:
-        yield table
-
-
-@pytest.fixture(scope="module")
-def fragile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """A cluster that these tests stop and start; each leaves it running."""
-    folder = tmp_path_factory.mktemp("fragile")
-    with LocalCluster(name="fragile", folder=folder / "cluster", jars=JARS, owned=True) as cluster:
-        cluster.start(port=0)
-        yield cluster
 
 
 def test_nothing_of_an_open_transaction_is_shown_and_it_does_not_keep_the_table_from_being_ready_for_ever(

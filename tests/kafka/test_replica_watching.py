@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,6 @@ from support.replicas import (
     caught_up,
     write_rows,
 )
-
-
-@pytest.fixture
-def users(connection: Connection, topic_name: str) -> Iterator[Table]:
-    create_topic(connection, topic_name, partitions=3)
-    with Table(connection, topic_name) as table:
-        yield table
 
 
 def test_watching_from_now_gives_changes_in_order_and_ends_with_the_replica(users: Table, tmp_path: Path) -> None:

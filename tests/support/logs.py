@@ -7,7 +7,8 @@ open. Writing it gives the committed records as the brokers acknowledged them: t
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from lastword.core.record import Record
 from lastword.kafka.connection import Connection
+from lastword.kafka.topics import create_topic, delete_topic
 
 PARTITIONS = 3
 
@@ -44,6 +46,17 @@ acts = st.builds(
     Act, puts=st.lists(puts, min_size=1, max_size=4).map(tuple), ending=st.sampled_from(["plain", "commit", "abort"])
 )
 logs = st.lists(acts, max_size=12)
+
+
+@contextmanager
+def fresh_topic(connection: Connection) -> Iterator[str]:
+    """A topic for one generated log, gone afterwards."""
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    create_topic(connection, name, partitions=PARTITIONS)
+    try:
+        yield name
+    finally:
+        delete_topic(connection, name)
 
 
 def write_log(connection: Connection, topic: str, log: Sequence[Act]) -> list[Record]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from lastword.kafka.connection import Connection
 from lastword.kafka.local import LocalCluster
 from lastword.kafka.reading import log_bounds, read_log
 from lastword.kafka.topics import create_topic, delete_topic
+from lastword.replica.folder import ReplicaFolder
 from lastword.replica.replica import Replica
+from lastword.replica.store import Store
 from lastword.table import Table
 
 # Tombstones that are gone half a second after they were first cleaned.
@@ -95,8 +98,23 @@ def ghosts_made(connection: Connection, topic: str, home: Path, *keys: str) -> N
     with Table(connection, topic) as users:
         for key in keys:
             users.delete(key)
-    compact_topic(connection, topic, home=home)
+    compacted_away(connection, topic, home)
     time.sleep(0.7)
+
+
+@contextmanager
+def store_on_disk(folder: Path) -> Iterator[tuple[ReplicaFolder, Store]]:
+    """The folder and the store of a replica that is closed, to look at it and to change it."""
+    held = ReplicaFolder(folder)
+    try:
+        assert held.current is not None
+        store = Store(held.current, readable=lambda _: True)
+        try:
+            yield held, store
+        finally:
+            store.close()
+    finally:
+        held.close()
 
 
 def recreate(connection: Connection, topic: str, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -13,19 +13,16 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
 from lastword.core.errors import BadInput, ClusterUnreachable
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection, translated
-from lastword.kafka.messages import BATCH, NO_LEADER_YET, is_record, next_batch
+from lastword.kafka.messages import BATCH, MESSAGE, NO_LEADER_YET, is_record, next_batch
 
 Progress = Callable[[int, int], None]
 
 _SILENCE_S = 30
-
-# As the stubs have it, even a record may be without partition and offset.
-_Message: Any = Message
 
 # Messages of one partition that follow each other in a batch, in offset order.
 Run = tuple[int, list[Any]]
@@ -83,10 +80,10 @@ def bounded(
 def _runs_before_ends(messages: list[Any], topic: str, ends: dict[int, int], pending: dict[int, int]) -> list[Run]:
     """The records that lie before the ends; partitions that turn out to be at their end leave `pending`."""
     # By map and groupby, which call the client's methods without a step of ours for each record.
-    notices = [m for m in messages if m.error() is not None] if any(map(_Message.error, messages)) else []
+    notices = [m for m in messages if m.error() is not None] if any(map(MESSAGE.error, messages)) else []
     records = [m for m in messages if m.error() is None] if notices else messages
     runs = []
-    for partition, group in groupby(records, _Message.partition):
+    for partition, group in groupby(records, MESSAGE.partition):
         run, end = list(group), ends[partition]
         pending[partition] = run[-1].offset() + 1
         if pending[partition] > end:

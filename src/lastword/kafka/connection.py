@@ -88,7 +88,11 @@ class Connection:
 
     def topic(self, name: str, client: Client | None = None) -> TopicMetadata:
         """The metadata of one topic; NotFound with the nearest known name when it is not there."""
-        topics = self.reach(client).topics
+        return self.topic_in(self.reach(client), name)
+
+    def topic_in(self, cluster: ClusterMetadata, name: str) -> TopicMetadata:
+        """The same, of metadata that is there already."""
+        topics = cluster.topics
         found = topics.get(name)
         if found is None or found.error is not None:
             hint = did_you_mean(name, topics) or f"make it with  lastword topic create {name}"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from lastword.core.errors import PositionGone
 from lastword.core.record import Headers, Record
 from lastword.kafka.connection import translated
 
 BATCH = 10_000
+
+# For its methods by name; as the stubs have it, even a record may be without partition and offset.
+MESSAGE: Any = Message
 
 # What a broker says of a partition that is known to exist, while it is not told yet who leads it.
 NO_LEADER_YET = {

@@ -27,6 +27,11 @@ class Present:
     # The high watermarks: past the stable offsets while a transaction is open.
     high: Position
 
+    @property
+    def offsets_to_read(self) -> int:
+        """How many offsets a reader of committed data has to pass, from the start to the end."""
+        return sum(end - self.start[partition] for partition, end in self.stable.items())
+
 
 class Glance:
     """A look that is under way in a thread of its own: a broker that dies can keep its asker waiting for long."""
@@ -70,10 +75,11 @@ class Lookout:
     def look(self) -> Present:
         """The topic now; NotFound when there is none, ClusterUnreachable when nobody answers for a part of it."""
         connection, admin, topic = self._connection, self._admin, self._topic
-        partitions = sorted(connection.topic(topic, admin).partitions)
+        cluster = connection.reach(admin)
+        partitions = sorted(connection.topic_in(cluster, topic).partitions)
         committed = IsolationLevel.READ_COMMITTED
         return Present(
-            cluster_id=str(connection.reach(admin).cluster_id),
+            cluster_id=str(cluster.cluster_id),
             topic_id=topic_identity(admin, topic),
             delete_retention_ms=int(settings_now(admin, topic)["delete.retention.ms"].value),
             start=Position(offsets(connection, admin, topic, partitions, EARLIEST)),

@@ -11,7 +11,7 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
 from lastword.core.errors import ClusterUnreachable
 from lastword.core.position import Position
@@ -27,7 +27,7 @@ from lastword.kafka.bounded import (
     refuse_unknown_partitions,
 )
 from lastword.kafka.connection import Connection
-from lastword.kafka.messages import BATCH, headers_of, is_record, next_batch, record_of
+from lastword.kafka.messages import BATCH, MESSAGE, headers_of, is_record, next_batch, record_of
 from lastword.kafka.murmur2 import partition_of
 
 _LOOK_AGAIN_S = 5
@@ -40,9 +40,6 @@ _BULK: dict[str, Any] = {
     # A full queue stops fetching for this long, 1 s by default: by then we have emptied it and wait for nothing.
     "fetch_queue_backoff_ms": 5,
 }
-
-# As the stubs have it, even a record may be without partition and offset.
-_Message: Any = Message
 
 
 class Columns(NamedTuple):
@@ -210,9 +207,9 @@ def _records(runs: list[Run]) -> list[Record]:
     """The messages as records, by map, which calls the client's methods without a step of ours for each one."""
     records: list[Record] = []
     for partition, messages in runs:
-        keys, values = map(_Message.key, messages), map(_Message.value, messages)
-        offsets, timestamps = map(_Message.offset, messages), map(itemgetter(1), map(_Message.timestamp, messages))
-        headers = [*map(_Message.headers, messages)]
+        keys, values = map(MESSAGE.key, messages), map(MESSAGE.value, messages)
+        offsets, timestamps = map(MESSAGE.offset, messages), map(itemgetter(1), map(MESSAGE.timestamp, messages))
+        headers = [*map(MESSAGE.headers, messages)]
         if any(headers):
             records.extend(map(Record, keys, values, repeat(partition), offsets, timestamps, map(headers_of, headers)))
         else:
@@ -224,10 +221,10 @@ def _columns(partition: int, messages: list[Any]) -> Columns:
     epoch = messages[-1].leader_epoch()
     return Columns(
         partition,
-        [*map(_Message.key, messages)],
-        [*map(_Message.value, messages)],
-        [*map(_Message.offset, messages)],
-        [*map(itemgetter(1), map(_Message.timestamp, messages))],
+        [*map(MESSAGE.key, messages)],
+        [*map(MESSAGE.value, messages)],
+        [*map(MESSAGE.offset, messages)],
+        [*map(itemgetter(1), map(MESSAGE.timestamp, messages))],
         -1 if epoch is None else epoch,
     )
 

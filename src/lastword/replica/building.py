@@ -19,7 +19,6 @@ import msgspec
 
 from lastword.core.clock import now_ms
 from lastword.core.codecs import codec_named, readable_by
-from lastword.core.durable import sync
 from lastword.core.errors import LastwordError
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
@@ -42,7 +41,7 @@ def build(
     progress: Callable[[int, int], None],
     stopping: threading.Event,
 ) -> bool:
-    """A whole store in `folder`, at `stop`, flushed and synced to disk and closed again.
+    """A whole store in `folder`, at `stop`, flushed and closed again; to sync its files is left to who adopts it.
 
     Raises Stopped when `stopping` is set. False when it can't be built this way, because a key lives in two
     partitions; the folder is then to be thrown away.
@@ -116,9 +115,6 @@ def _taken_over(folder: Path, identity: Identity, files: list[Path], places: Map
         store.flush()
     finally:
         store.close()
-    # RocksDB has synced its own files, those it took over too, but rocksdict keeps one of its own beside them.
-    for path in (*folder.iterdir(), folder):
-        sync(path)
     return True
 
 

@@ -58,7 +58,8 @@ class ReplicaFolder:
             shutil.rmtree(place)
 
     def adopt(self, building: Path) -> Path:
-        """The place of a whole and synced building among the stores; those before it go."""
+        """The place of a whole building among the stores, safe on the disk; those before it go."""
+        # RocksDB has synced its own files, but rocksdict keeps one of its own beside them.
         for path in (*building.iterdir(), building):
             sync(path)
         # Only now: a power cut must not leave the marker beside files that are not whole.

@@ -64,6 +64,7 @@ class Follower:
         try:
             current = self._folder.current
             self.store = None if current is None else self._opened(current)
+            self.watchers.restart(self.store.position if self.store is not None else Position())
         except BaseException:
             self._folder.close()
             raise
@@ -109,7 +110,6 @@ class Follower:
                     f"{place.parent} holds a replica of the topic {found!r}, not of {self._topic!r}: "
                     "give this one another folder"
                 )
-            self.watchers.restart(store.position)
         except BaseException:
             store.close()
             raise
@@ -192,7 +192,7 @@ class Follower:
             left = pace.seconds_left(done, total)
             self._tell(State(name="catching-up", why=why, done=done, total=total, seconds_left=left), now.high)
 
-        progress(0, sum(now.stable[p] - now.start[p] for p in now.stable))
+        progress(0, now.offsets_to_read)
         try:
             place = self._folder.adopt(self._building(wanted, now, progress))
         except BaseException:
@@ -207,7 +207,7 @@ class Follower:
     def _building(self, wanted: Identity, now: Present, progress: Callable[[int, int], None]) -> Path:
         """A whole store that is not yet in its place: folded by workers, or empty and at the log's start."""
         building = self._folder.new_building()
-        if sum(now.stable[p] - now.start[p] for p in now.stable) >= _SMALL and build(
+        if now.offsets_to_read >= _SMALL and build(
             self._connection,
             wanted,
             building,

@@ -17,6 +17,7 @@ from lastword.core.row import Row, row_of
 from lastword.kafka.connection import Connection
 from lastword.kafka.writing import Ack
 from lastword.replica.following import Follower
+from lastword.replica.ledger import Ledger
 from lastword.replica.replay import changes_between
 from lastword.replica.settings import ReplicaSettings
 from lastword.replica.state import State
@@ -110,8 +111,9 @@ class Replica(Mapping[Any, Any]):
         if begin is None:
             return Watch(watchers, queue, told, self._row_of_change)
         try:
+            ledger = store.ledger
             missed = changes_between(
-                self._connection, store, begin, told, holes_are_harmless=lambda: _is_young(store, begin)
+                self._connection, store, begin, told, holes_are_harmless=lambda: _is_young(store, ledger, begin)
             )
         except BaseException:
             watchers.leave(queue)
@@ -232,9 +234,9 @@ class _Items(ItemsView[Any, Any]):
         return ((row.key, row.value) for row in self._mapping.scan())
 
 
-def _is_young(store: Store, position: Position) -> bool:
-    """Whether every tombstone after the position is still in the log."""
-    return store.ledger.all_after_is_younger(position, now_ms() - store.identity.delete_retention_ms)
+def _is_young(store: Store, ledger: Ledger, position: Position) -> bool:
+    """Whether every tombstone after the position is still in the log, as far as the ledger knows."""
+    return ledger.all_after_is_younger(position, now_ms() - store.identity.delete_retention_ms)
 
 
 def _position(given: object) -> Position:
