@@ -16,6 +16,7 @@ from lastword.replica.settings import ReplicaSettings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+ROOMS = ("core", "kafka", "replica", "serve")
 SOURCES = "\n".join(path.read_text() for path in sorted((ROOT / "src").rglob("*.py")))
 
 
@@ -69,7 +70,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 def test_every_file_of_the_package_is_in_the_file_map() -> None:
     design = (ROOT / "DESIGN.md").read_text()
-    names = {path.name for room in ("core", "kafka", "replica") for path in (ROOT / "src/lastword" / room).glob("*.py")}
+    names = {path.name for room in ROOMS for path in (ROOT / "src/lastword" / room).glob("*.py")}
     missing = sorted(
         name for name in names - {"__init__.py"} if f"`{name}`" not in design and f"/{name}`" not in design
     )

@@ -1,0 +1,1 @@
+"""HTTP over one or more replicas. Read in this order: limits, answers, routes, keys, tables, rows, pages, service."""
