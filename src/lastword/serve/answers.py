@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from lastword.core.errors import LastwordError
+from lastword.core.position import Position
 
 Headers = list[tuple[str, str]]
 # A browser must not guess that a value is a page or a script.
@@ -35,3 +36,8 @@ class Refused(LastwordError):
         """The one error shape; the short routes give the message alone."""
         told = str(self) if short else {"code": self.code, "message": str(self), "hint": self.hint}
         return Answer(self.status, [*COMMON, *self.headers], _text.encode({"error": told}))
+
+
+def answered_at(position: Position) -> tuple[str, str]:
+    """The header that says how fresh an answer is: everything before the position is in it."""
+    return ("x-lastword-position", str(position))
