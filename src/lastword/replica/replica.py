@@ -85,7 +85,7 @@ class Replica(Mapping[Any, Any]):
     def scan(self, prefix: str | bytes = b"", start: Any = None, end: Any = None) -> Iterator[Row]:
         """Rows with the prefix and start <= key < end, in key order, all as they were when the scan began."""
         first = prefix.encode() if isinstance(prefix, str) else prefix
-        last = _after_prefix(first)
+        last = after_prefix(first)
         if start is not None:
             first = max(first, self._key_codec.encode(start))
         if end is not None:
@@ -218,7 +218,7 @@ class _Items(ItemsView[Any, Any]):
         return ((row.key, row.value) for row in self._mapping.scan())
 
 
-def _after_prefix(prefix: bytes) -> bytes | None:
+def after_prefix(prefix: bytes) -> bytes | None:
     """The first key after all those with the prefix, or None when there is none."""
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes([stem[-1] + 1]) if stem else None

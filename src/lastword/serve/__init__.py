@@ -1,1 +1,4 @@
-"""HTTP over one or more replicas. Read in this order: limits, answers, routes, keys, tables, rows, pages, service."""
+"""HTTP over one or more replicas.
+
+Read in this order: limits, answers, routes, keys, tables, rows, pages, standing, service.
+"""

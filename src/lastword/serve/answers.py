@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -41,3 +41,7 @@ class Refused(LastwordError):
 def answered_at(position: Position) -> tuple[str, str]:
     """The header that says how fresh an answer is: everything before the position is in it."""
     return ("x-lastword-position", str(position))
+
+
+def json_answer(content: Any, *headers: tuple[str, str]) -> Answer:
+    return Answer(200, [*COMMON, *headers], _text.encode(content))

@@ -20,6 +20,7 @@ SHORT = "users"
 
 _READS = ("GET", "HEAD")
 _PARAMETERS: dict[Kind, frozenset[str]] = {
+    "table": frozenset({"min_position"}),
     "count": frozenset({"min_position"}),
     "rows": frozenset({"prefix", "start", "end", "limit", "cursor", "min_position"}),
     "row": frozenset({"min_position"}),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from lastword.serve.answers import Answer, Refused
+from lastword.serve.answers import COMMON, Answer, Refused, answered_at, json_answer
 from lastword.serve.keys import key_of
 from lastword.serve.limits import Limits
+from lastword.serve.pages import page_of, range_of
 from lastword.serve.routes import Route, check_method, parameters, route_of
-from lastword.serve.rows import point_read
+from lastword.serve.rows import point_read, row_body, value_body
+from lastword.serve.standing import readiness, standing
 from lastword.serve.tables import ServedTable, Waiting
 
 
@@ -42,23 +44,52 @@ class Service:
             short = route.is_short
             check_method(request.method)
             given = parameters(route, request.query, self._limits) if request.query else {}
-            table = self._table(route)
+            if not route.table:
+                return self._of_all(route)
+            table = self._tables.get(route.table)
+            if table is None:
+                raise Refused(404, "no_such_table", "no table of this name is served", "those served are at /tables")
             if "min_position" in given:
                 await self._waiting.until(table, given["min_position"])
-            return self._read(route, table, request)
+            return self._of_one(route, table, given, request)
         except Refused as refused:
             return refused.answer(short=short)
 
-    def _table(self, route: Route) -> ServedTable:
-        table = self._tables.get(route.table)
-        if table is None:
-            raise Refused(404, "no_such_table", "no table of this name is served", "those served are listed at /tables")
-        return table
-
-    def _read(self, route: Route, table: ServedTable, request: Request) -> Answer:
+    def _of_all(self, route: Route) -> Answer:
         match route.kind:
-            case "row":
-                key = key_of(route.key, table.key_codec, self._limits)
-                return point_read(table, key, request.headers.get("if-none-match"))
+            case "health":
+                return json_answer({"status": "ok"})
+            case "ready":
+                return readiness(self._tables.values())
             case _:
-                raise Refused(404, "no_such_route", "nothing is served at this path yet", "see /tables")
+                return json_answer({"tables": [standing(table) for table in self._tables.values()]})
+
+    def _of_one(self, route: Route, table: ServedTable, given: dict[str, str], request: Request) -> Answer:
+        match route.kind:
+            case "row" | "short row":
+                key = key_of(route.key, table.key_codec, self._limits)
+                body = value_body if route.is_short else row_body
+                return point_read(table, key, request.headers.get("if-none-match"), body)
+            case "rows":
+                return self._rows(table, given)
+            case "short rows":
+                return self._bare_values(table, given)
+            case "count" | "short count":
+                position, count = table.ask(lambda store: (store.position, len(store)))
+                return json_answer({"count": count}, answered_at(position))
+            case _:
+                return json_answer(standing(table))
+
+    def _rows(self, table: ServedTable, given: dict[str, str]) -> Answer:
+        bodies, cursor, position = page_of(table, range_of(table, given, self._limits), self._limits, row_body)
+        following = b"null" if cursor is None else b'"%b"' % cursor.encode()
+        told = b'{"rows":[%b],"next":%b,"position":"%b"}' % (b",".join(bodies), following, str(position).encode())
+        return Answer(200, [*COMMON, answered_at(position)], told)
+
+    def _bare_values(self, table: ServedTable, given: dict[str, str]) -> Answer:
+        bodies, cursor, position = page_of(table, range_of(table, given, self._limits), self._limits, value_body)
+        headers = [*COMMON, answered_at(position)]
+        if cursor is not None:
+            limit = f"&limit={given['limit']}" if "limit" in given else ""
+            headers.append(("link", f'</{table.name}?cursor={cursor}{limit}>; rel="next"'))
+        return Answer(200, headers, b"[%b]" % b",".join(bodies))
