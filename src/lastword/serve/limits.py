@@ -12,7 +12,6 @@ class Limits:
     # In bytes, as the codec makes them of what stands in the address.
     key_bytes: int = 4096
     query_bytes: int = 16_384
-    body_bytes: int = 8 * 1024 * 1024
     page_rows: int = 1000
     # A page ends after the row that reaches it, so the largest answer is this and one row.
     page_bytes: int = 4 * 1024 * 1024
