@@ -11,7 +11,7 @@ from lastword.core.errors import BadInput
 from lastword.serve.answers import Refused
 from lastword.serve.keys import base64url, from_base64url, key_of, prefix_of
 from lastword.serve.limits import Limits
-from lastword.serve.routes import Route, check_method, parameters, route_of
+from lastword.serve.routes import Route, is_write, parameters, route_of
 
 LIMITS = Limits()
 
@@ -55,11 +55,22 @@ def test_a_path_that_was_not_utf8_is_refused_and_not_taken_for_another_key() -> 
     assert (refused.value.status, refused.value.code) == (400, "bad_path")
 
 
-def test_a_method_that_a_path_does_not_take_is_answered_with_those_it_takes() -> None:
-    check_method("HEAD")
-    with pytest.raises(Refused) as refused:
-        check_method("BREW")
-    assert (refused.value.status, refused.value.headers) == (405, [("allow", "GET, HEAD")])
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/tables", "GET, HEAD"),
+        ("/tables/users/rows", "GET, HEAD, POST"),
+        ("/tables/users/rows/a", "GET, HEAD, PUT, DELETE"),
+        ("/users/a", "GET, HEAD"),
+    ],
+)
+def test_a_method_that_a_path_does_not_take_is_answered_with_those_it_takes(path: str, allowed: str) -> None:
+    route, methods = route_of(path), allowed.split(", ")
+    assert [is_write(route, method) for method in methods] == [method not in ("GET", "HEAD") for method in methods]
+    for method in {"GET", "PUT", "DELETE", "POST", "BREW", "get"} - {*methods}:
+        with pytest.raises(Refused) as refused:
+            is_write(route, method)
+        assert (refused.value.status, refused.value.headers) == (405, [("allow", allowed)])
 
 
 def test_an_error_has_one_shape_and_the_short_routes_give_its_message_alone() -> None:

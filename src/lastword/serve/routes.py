@@ -19,6 +19,7 @@ Kind = Literal["tables", "table", "count", "rows", "row", "short rows", "short r
 SHORT = "users"
 
 _READS = ("GET", "HEAD")
+_WRITES: dict[Kind, tuple[str, ...]] = {"row": ("PUT", "DELETE"), "rows": ("POST",)}
 _PARAMETERS: dict[Kind, frozenset[str]] = {
     "table": frozenset({"min_position"}),
     "count": frozenset({"min_position"}),
@@ -73,12 +74,17 @@ def route_of(path: str) -> Route:
     raise Refused(404, "no_such_route", "nothing is served at this path", "what is served is listed at /tables")
 
 
-def check_method(method: str) -> None:
-    if method not in _READS:
-        told = ", ".join(_READS)
+def is_write(route: Route, method: str) -> bool:
+    """Whether a method writes; Refused, with those that are, when it is not for this route."""
+    if method in _READS:
+        return False
+    writes = _WRITES.get(route.kind, ())
+    if method not in writes:
+        told = ", ".join((*_READS, *writes))
         raise Refused(
             405, "method_not_allowed", f"{method[:20]} is not for this path", f"use {told}", [("allow", told)]
         )
+    return True
 
 
 def parameters(route: Route, query: str, limits: Limits) -> dict[str, str]:

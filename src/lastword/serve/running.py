@@ -18,6 +18,7 @@ from lastword.serve.limits import Limits
 from lastword.serve.server import HttpServer
 from lastword.serve.service import Service
 from lastword.serve.tables import ServedTable
+from lastword.serve.writes import Writes
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
@@ -67,20 +68,19 @@ def running(
     _check_distinct("topic", [each.topic for each in wanted])
     for each in wanted:
         connection.topic(each.topic)
+    limits = limits or Limits()
     with ExitStack() as stack:
-        tables = tuple(
-            ServedTable(
-                each.name,
-                each.key_codec,
-                each.value_codec,
-                stack.enter_context(_replica(connection, each, folder / each.topic)),
-            )
-            for each in wanted
-        )
-        server = HttpServer(Service(tables, limits or Limits()), port=port)
+        tables = []
+        for each in wanted:
+            replica = stack.enter_context(_replica(connection, each, folder / each.topic))
+            writes = Writes(connection, each.topic, waiting=limits.waiting_writes)
+            stack.callback(writes.close)
+            tables.append(ServedTable(each.name, each.key_codec, each.value_codec, replica, writes))
+        server = HttpServer(Service(tables, limits), port=port)
+        # Stopped first, so that requests under way still find their table.
         stack.callback(server.stop)
         server.start()
-        yield Running(url=server.url, tables=tables)
+        yield Running(url=server.url, tables=tuple(tables))
 
 
 def _replica(connection: Connection, wanted: Wanted, folder: Path) -> Replica:

@@ -88,7 +88,7 @@ class HttpServer:
         try:
             _check_host(scope.headers.get("host"), self.port)
             told = await self._service.answer(
-                Request(scope.method, scope.path, scope.query_string, scope.headers),
+                Request(scope.method, scope.path, scope.query_string, scope.headers, protocol),
             )
         except Refused as refused:
             told = refused.answer()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import AsyncIterable, Iterable
 from typing import NamedTuple, Protocol
 
 from lastword.serve.answers import COMMON, Answer, Refused, answered_at, json_answer
 from lastword.serve.keys import key_of
 from lastword.serve.limits import Limits
 from lastword.serve.pages import page_of, range_of
-from lastword.serve.routes import Route, check_method, parameters, route_of
+from lastword.serve.routes import Route, is_write, parameters, route_of
 from lastword.serve.rows import point_read, row_body, value_body
 from lastword.serve.standing import readiness, standing
 from lastword.serve.tables import ServedTable, Waiting
+from lastword.serve.writes import acknowledged, delete_of, put_of, writes_of
 
 
 class RequestHeaders(Protocol):
@@ -26,6 +28,7 @@ class Request(NamedTuple):
     # As it was sent.
     query: str
     headers: RequestHeaders
+    body: AsyncIterable[bytes]
 
 
 class Service:
@@ -42,13 +45,15 @@ class Service:
         try:
             route = route_of(request.path)
             short = route.is_short
-            check_method(request.method)
+            writing = is_write(route, request.method)
             given = parameters(route, request.query, self._limits) if request.query else {}
             if not route.table:
                 return self._of_all(route)
             table = self._tables.get(route.table)
             if table is None:
                 raise Refused(404, "no_such_table", "no table of this name is served", "those served are at /tables")
+            if writing:
+                return await self._write(route, table, given, request)
             if "min_position" in given:
                 await self._waiting.until(table, given["min_position"])
             return self._of_one(route, table, given, request)
@@ -80,6 +85,33 @@ class Service:
             case _:
                 return json_answer(standing(table))
 
+    async def _write(self, route: Route, table: ServedTable, given: dict[str, str], request: Request) -> Answer:
+        if given:
+            raise Refused(400, "bad_query", "a write takes no parameters", "send it without a query")
+        _check_origin(request.headers)
+        if route.kind == "rows":
+            body = await self._body(request)
+            writes = writes_of(body, table.key_codec, table.value_codec)
+        else:
+            key = key_of(route.key, table.key_codec, self._limits)
+            deletes = request.method == "DELETE"
+            writes = [delete_of(key) if deletes else put_of(key, await self._body(request), table.value_codec)]
+        return acknowledged(await table.writes.send(writes), single=route.kind == "row")
+
+    async def _body(self, request: Request) -> bytes:
+        """All of the body; Refused as soon as it is too long or too slow."""
+        most, chunks, size = self._limits.body_bytes, [], 0
+        try:
+            async with asyncio.timeout(self._limits.body_s):
+                async for chunk in request.body:
+                    size += len(chunk)
+                    if size > most:
+                        raise Refused(413, "body_too_large", f"the body has more than {most} bytes", "send it in parts")
+                    chunks.append(chunk)
+        except TimeoutError:
+            raise Refused(408, "body_too_slow", "the body did not come in time", "send it again") from None
+        return b"".join(chunks)
+
     def _rows(self, table: ServedTable, given: dict[str, str]) -> Answer:
         bodies, cursor, position = page_of(table, range_of(table, given, self._limits), self._limits, row_body)
         following = b"null" if cursor is None else b'"%b"' % cursor.encode()
@@ -93,3 +125,10 @@ class Service:
             limit = f"&limit={given['limit']}" if "limit" in given else ""
             headers.append(("link", f'</{table.name}?cursor={cursor}{limit}>; rel="next"'))
         return Answer(200, headers, b"[%b]" % b",".join(bodies))
+
+
+def _check_origin(headers: RequestHeaders) -> None:
+    """Refuses a write that a browser sends for a page of another site, which could write without reading."""
+    origin = headers.get("origin")
+    if origin is not None and origin != f"http://{headers.get('host')}":
+        raise Refused(403, "cross_origin", "a page of another site may not write here", "send it without a browser")

@@ -14,6 +14,7 @@ from lastword.replica.replica import Replica
 from lastword.replica.store import Store
 from lastword.serve.answers import Refused
 from lastword.serve.limits import Limits
+from lastword.serve.writes import Writes
 
 _LOOK_EVERY_S = 0.005
 
@@ -25,6 +26,7 @@ class ServedTable(NamedTuple):
     key_codec: Codec
     value_codec: Codec
     replica: Replica
+    writes: Writes
 
     def ask(self, question: Callable[[Store], _Found]) -> _Found:
         """What the store says; Refused while there is nothing right to show."""
