@@ -13,9 +13,11 @@ import lastword
 from lastword.cli import VERBS
 from lastword.replica.replica import Replica
 from lastword.replica.settings import ReplicaSettings
+from lastword.serve.limits import Limits
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+ROOMS = ("core", "kafka", "replica", "serve")
 SOURCES = "\n".join(path.read_text() for path in sorted((ROOT / "src").rglob("*.py")))
 
 
@@ -71,7 +73,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 def test_every_file_of_the_package_is_in_the_file_map() -> None:
     design = (ROOT / "DESIGN.md").read_text()
-    names = {path.name for room in ("core", "kafka", "replica") for path in (ROOT / "src/lastword" / room).glob("*.py")}
+    names = {path.name for room in ROOMS for path in (ROOT / "src/lastword" / room).glob("*.py")}
     missing = sorted(
         name for name in names - {"__init__.py"} if f"`{name}`" not in design and f"/{name}`" not in design
     )
@@ -84,6 +86,19 @@ def test_every_setting_of_a_replica_is_on_its_page_with_its_default(field: datac
     if isinstance(field.default, int):
         default = str(field.default)
     assert f"| `{field.name}` | {default} |" in (DOCS / "replica.md").read_text()
+
+
+@pytest.mark.parametrize("field", dataclasses.fields(Limits), ids=lambda field: field.name)
+def test_every_limit_of_http_is_on_its_page_with_its_default(field: dataclasses.Field[object]) -> None:
+    assert f"| `{field.name}` | {str(field.default).removesuffix('.0')} |" in (DOCS / "http.md").read_text()
+
+
+def test_every_error_code_of_http_is_on_its_page() -> None:
+    sources = "\n".join(path.read_text() for path in (ROOT / "src/lastword/serve").glob("*.py"))
+    codes = set(re.findall(r'Refused\(\s*(\d{3}),\s*"(\w+)"', sources)) | {("400", "bad_key")}
+    assert ("404", "key_not_found") in codes
+    page = (DOCS / "http.md").read_text()
+    assert [code for code in sorted(codes) if f"| {code[0]} | `{code[1]}` |" not in page] == []
 
 
 @pytest.mark.parametrize("name", [name for name in vars(Replica) if not name.startswith("_")])

@@ -29,6 +29,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "watch": ("row_reads", "puts and deletes as they happen"),
     "dump": ("row_reads", "the table as JSON lines that `load` reads"),
     "records": ("row_reads", "the raw log: every record, tombstone and gap"),
+    "serve": ("serve", "HTTP over one or more tables"),
     "demo": ("demo", "scenarios that play themselves"),
     "bench": ("bench", "benchmarks, side by side with the alternative"),
 }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -69,10 +70,38 @@ class Writer:
                 self._single.poll(0.1)
         except KafkaException as failure:
             raise translated(failure, f"writing to {self.topic}") from None
-        error, message = outcome[0]
-        if error is not None:
-            raise translated(error, f"writing to {self.topic}")
-        return Ack(partition=message.partition(), offset=message.offset(), timestamp=message.timestamp()[1])
+        told = _outcome(self.topic, *outcome[0])
+        if isinstance(told, LastwordError):
+            raise told
+        return told
+
+    def write_all(self, writes: Sequence[Write]) -> list[Ack | LastwordError]:
+        """For each write, where it stands or why it was not acknowledged; returns when that is known of all."""
+        outcomes: dict[int, Ack | LastwordError] = {}
+
+        def told(number: int, error: KafkaError | None, message: Any) -> None:
+            outcomes[number] = _outcome(self.topic, error, message)
+
+        for number, write in enumerate(writes):
+            produce = partial(
+                self._single.produce,
+                self.topic,
+                write.value,
+                write.key,
+                headers=list(write.headers),
+                on_delivery=partial(told, number),
+            )
+            try:
+                check_key(write.key)
+                while not _queued(produce):
+                    self._single.poll(0.05)
+            except LastwordError as refusal:
+                outcomes[number] = refusal
+            except KafkaException as failure:
+                outcomes[number] = translated(failure, f"writing to {self.topic}")
+        while len(outcomes) < len(writes):
+            self._single.poll(0.1)
+        return [outcomes[number] for number in range(len(writes))]
 
     def close(self) -> None:
         self._single.flush(self._patience_s)
@@ -85,6 +114,21 @@ class Writer:
             # Whoever was interrupted must not wait for what was not acknowledged.
             self._single.purge()
         self.close()
+
+
+def _outcome(topic: str, error: KafkaError | None, message: Any) -> Ack | LastwordError:
+    if error is not None:
+        return translated(error, f"writing to {topic}")
+    return Ack(partition=message.partition(), offset=message.offset(), timestamp=message.timestamp()[1])
+
+
+def _queued(produce: Callable[[], None]) -> bool:
+    """Whether the queue had room."""
+    try:
+        produce()
+    except BufferError:
+        return False
+    return True
 
 
 class LoadStopped(LastwordError):

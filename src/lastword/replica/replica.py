@@ -59,13 +59,13 @@ class Replica(Mapping[Any, Any]):
         return row.value
 
     def __contains__(self, key: object) -> bool:
-        return self._ask(lambda store: store.get(self._key_codec.encode(key))) is not None
+        return self.ask(lambda store: store.get(self._key_codec.encode(key))) is not None
 
     def __iter__(self) -> Iterator[Any]:
         return (row.key for row in self.scan())
 
     def __len__(self) -> int:
-        return self._ask(len)
+        return self.ask(len)
 
     def values(self) -> ValuesView[Any]:
         return _Values(self)
@@ -75,12 +75,12 @@ class Replica(Mapping[Any, Any]):
 
     def row(self, key: Any) -> Row | None:
         """The key's row with partition, offset and timestamp, or None."""
-        record = self._ask(lambda store: store.get(self._key_codec.encode(key)))
+        record = self.ask(lambda store: store.get(self._key_codec.encode(key)))
         return None if record is None else row_of(record, self._key_codec, self._value_codec)
 
     def last_good(self, key: Any) -> Any:
         """The last value of the key that this replica could read, where the newest one can't be; else None."""
-        raw = self._ask(lambda store: store.last_good(self._key_codec.encode(key)))
+        raw = self.ask(lambda store: store.last_good(self._key_codec.encode(key)))
         return None if raw is None else self._value_codec.decode(raw)
 
     def scan(self, prefix: str | bytes = b"", start: Any = None, end: Any = None) -> Iterator[Row]:
@@ -88,14 +88,24 @@ class Replica(Mapping[Any, Any]):
         first = prefix.encode() if isinstance(prefix, str) else prefix
         if not isinstance(first, bytes):
             raise BadInput(f"prefix={prefix!r}: give text, or bytes")
-        last = _after_prefix(first)
+        last = after_prefix(first)
         if start is not None:
             first = max(first, self._key_codec.encode(start))
         if end is not None:
             before = self._key_codec.encode(end)
             last = before if last is None else min(last, before)
-        records = self._ask(lambda store: store.scan(first, last))
+        records = self.ask(lambda store: store.scan(first, last))
         return (row_of(record, self._key_codec, self._value_codec) for record in records)
+
+    def ask(self, question: Callable[[Store], _Answer]) -> _Answer:
+        """What a function finds in the open store, for those who want bytes. Whoever keeps the store keeps it open."""
+        store = self._follower.store
+        try:
+            if store is not None:
+                return question(store)
+        except DbClosedError:
+            pass  # closed by another thread just now
+        raise self._nothing_to_show()
 
     def watch(self, start: Position | str | None = None) -> Watch:
         """Changes of rows, from now or from a position, until the replica is closed.
@@ -106,7 +116,7 @@ class Replica(Mapping[Any, Any]):
         begin = None if start is None else _position(start)
         if self._follower.failure is not None:
             raise self._follower.failure
-        store, watchers = self._ask(lambda store: store), self._follower.watchers
+        store, watchers = self.ask(lambda store: store), self._follower.watchers
         queue, told = watchers.join()
         if begin is None:
             return Watch(watchers, queue, told, self._row_of_change)
@@ -151,12 +161,12 @@ class Replica(Mapping[Any, Any]):
     @property
     def split_keys(self) -> int:
         """Keys with live rows in more than one partition; the row with the later (timestamp, partition) is shown."""
-        return self._ask(lambda store: store.split_keys)
+        return self.ask(lambda store: store.split_keys)
 
     @property
     def poison_rows(self) -> int:
         """Rows whose value the codec can't read."""
-        return self._ask(lambda store: store.poison_rows)
+        return self.ask(lambda store: store.poison_rows)
 
     @property
     def is_closed(self) -> bool:
@@ -172,15 +182,6 @@ class Replica(Mapping[Any, Any]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _ask(self, question: Callable[[Store], _Answer]) -> _Answer:
-        store = self._follower.store
-        try:
-            if store is not None:
-                return question(store)
-        except DbClosedError:
-            pass  # closed by another thread just now
-        raise self._nothing_to_show()
 
     def _wait(self, is_so: Callable[[], bool], what: str, timeout_s: float | None) -> None:
         if timeout_s is not None and not isinstance(timeout_s, int | float):
@@ -251,7 +252,7 @@ def _position(given: object) -> Position:
             raise BadInput(f"{given!r} is no position: give an Ack, a Position, or text like 0:18,1:5")
 
 
-def _after_prefix(prefix: bytes) -> bytes | None:
+def after_prefix(prefix: bytes) -> bytes | None:
     """The first key after all those with the prefix, or None when there is none."""
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes([stem[-1] + 1]) if stem else None

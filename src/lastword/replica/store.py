@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 from typing import Protocol, cast, overload
@@ -105,6 +106,11 @@ class Store:
                 f"{self.folder} does not say which table it is: delete the folder, and it is built again"
             )
         return Identity(**msgspec.json.decode(raw))
+
+    @cached_property
+    def topic_id(self) -> str:
+        """The topic's id, which never changes here; kept, because every read over HTTP asks for it."""
+        return self.identity.topic_id
 
     def declare(self, identity: Identity) -> None:
         self._places_family.put(_TABLE, msgspec.json.encode(asdict(identity)))

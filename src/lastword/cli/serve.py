@@ -1,0 +1,82 @@
+"""The verb `serve`: HTTP over one or more tables."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lastword.cli import options
+from lastword.core.home import default_home
+
+if TYPE_CHECKING:
+    from lastword.serve.running import Running
+
+
+def parser(verb: str) -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        verb,
+        "Serves tables over HTTP on loopback, each from a replica that follows its topic. Runs until Ctrl-C.",
+        """lastword serve --table users=user-profiles --table settings=app-settings,value=string --port 8090
+curl http://127.0.0.1:8090/tables/users/rows/user-1
+curl 'http://127.0.0.1:8090/tables/users/rows?prefix=user-&limit=10'
+curl http://127.0.0.1:8090/users/count""",
+        serve,
+    )
+    made.add_argument(
+        "--table",
+        action="append",
+        required=True,
+        metavar="NAME=TOPIC[,key=CODEC][,value=CODEC]",
+        help="a table and its name in addresses; may be repeated. Codecs: string, json, bytes, int",
+    )
+    made.add_argument(
+        "--port", type=options.count_argument, default=8090, metavar="P", help="default 8090; 0: a free one"
+    )
+    made.add_argument(
+        "--data", metavar="DIR", help="where the replicas live (default: one place for each cluster, port and topic)"
+    )
+    options.add_connection(made)
+    return made
+
+
+def serve(args: argparse.Namespace) -> int:
+    from lastword.serve.running import Wanted, running
+
+    wanted = [Wanted.parse(text) for text in args.table]
+    connection = options.connection(args)
+    folder = Path(args.data) if args.data else _default_folder(str(connection.reach().cluster_id), args.port)
+    # Like Ctrl-C, at any moment: replicas are closed in order.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    try:
+        with running(connection, wanted, folder, port=args.port) as served:
+            _attend(served)
+    except KeyboardInterrupt:
+        print("stopped", flush=True)
+    return 0
+
+
+def _default_folder(cluster_id: str, port: int) -> Path:
+    return default_home() / "served" / cluster_id / str(port)
+
+
+def _attend(served: Running) -> None:
+    """Says once that all is ready, and whenever a table is not what it was; until it is interrupted."""
+    print(f"serving {', '.join(table.name for table in served.tables)} at {served.url}", flush=True)
+    told: dict[str, str] = {}
+    was_ready = False
+    while True:
+        for table in served.tables:
+            state = table.replica.state
+            if state.name in ("connecting", "failed") and state.why and told.get(table.name) != str(state):
+                told[table.name] = str(state)
+                print(f"lastword: {table.name}: {state}", file=sys.stderr, flush=True)
+        if not was_ready and all(table.replica.state.name == "ready" for table in served.tables):
+            was_ready = True
+            rows = ", ".join(f"{table.name} with {len(table.replica)} rows" for table in served.tables)
+            print(f"ready: {rows} at {served.url}", flush=True)
+        time.sleep(0.1)

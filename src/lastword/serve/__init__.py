@@ -1,0 +1,4 @@
+"""HTTP over one or more replicas.
+
+Read in this order: limits, answers, routes, keys, writes, tables, rows, pages, standing, service, server, running.
+"""

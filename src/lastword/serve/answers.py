@@ -1,0 +1,47 @@
+"""What is answered: a status, headers and a body; and the one shape of everything that is refused."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from lastword.core.errors import LastwordError
+from lastword.core.position import Position
+
+Headers = list[tuple[str, str]]
+# A browser must not guess that a value is a page or a script.
+COMMON: Headers = [("content-type", "application/json"), ("x-content-type-options", "nosniff")]
+
+_text = msgspec.json.Encoder()
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: Headers
+    body: bytes
+
+
+class Refused(LastwordError):
+    """An answer that is not what was asked for: `code` is for programs, the message and the hint for people."""
+
+    def __init__(self, status: int, code: str, message: str, hint: str, headers: Headers | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.hint = hint
+        self.headers = headers or []
+
+    def answer(self, *, short: bool = False) -> Answer:
+        """The one error shape; the short routes give the message alone."""
+        told = str(self) if short else {"code": self.code, "message": str(self), "hint": self.hint}
+        return Answer(self.status, [*COMMON, *self.headers], _text.encode({"error": told}))
+
+
+def answered_at(position: Position) -> tuple[str, str]:
+    """The header that says how fresh an answer is: everything before the position is in it."""
+    return ("x-lastword-position", str(position))
+
+
+def json_answer(content: Any, *headers: tuple[str, str]) -> Answer:
+    return Answer(200, [*COMMON, *headers], _text.encode(content))

@@ -1,0 +1,117 @@
+"""Which thing an address names, what may be done with it, and what may stand in its query.
+
+The path comes decoded: granian's fast interface gives no other. It puts U+FFFD where bytes were not UTF-8, so a path
+with that character is refused: it may stand for another key than the one meant. Nothing here resolves `..` or `//`, and
+no part of a path ever names a file: a table's name is looked up among those served, and the rest is a key.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from lastword.serve.answers import Refused
+from lastword.serve.limits import Limits
+
+Kind = Literal["tables", "table", "count", "rows", "row", "short rows", "short row", "short count", "health", "ready"]
+# The table with short routes beside the long ones.
+SHORT = "users"
+
+_READS = ("GET", "HEAD")
+_WRITES: dict[Kind, tuple[str, ...]] = {"row": ("PUT", "DELETE"), "rows": ("POST",)}
+_PARAMETERS: dict[Kind, frozenset[str]] = {
+    "table": frozenset({"min_position"}),
+    "count": frozenset({"min_position"}),
+    "rows": frozenset({"prefix", "start", "end", "limit", "cursor", "min_position"}),
+    "row": frozenset({"min_position"}),
+    "short rows": frozenset({"limit", "cursor", "min_position"}),
+    "short row": frozenset({"min_position"}),
+    "short count": frozenset({"min_position"}),
+}
+_FIXED: dict[str, Kind] = {"/tables": "tables", "/health": "health", "/ready": "ready", f"/{SHORT}": "short rows"}
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+
+class Route(NamedTuple):
+    kind: Kind
+    table: str = ""
+    # As it stands in the address; the table's key codec says which bytes it means.
+    key: str = ""
+
+    @property
+    def is_short(self) -> bool:
+        return self.kind.startswith("short")
+
+
+def route_of(path: str) -> Route:
+    """The route of a decoded path; Refused where there is none."""
+    if "\ufffd" in path:
+        raise Refused(
+            400,
+            "bad_path",
+            "the path is not UTF-8, or has the character U+FFFD, which stands for that",
+            "percent-encode the UTF-8 bytes of the key; a key with U+FFFD is found with /rows?start=",
+        )
+    kind = _FIXED.get(path)
+    if kind is not None:
+        return Route(kind, SHORT if kind == "short rows" else "")
+    parts = path.split("/", 4)
+    if parts[:2] == ["", "tables"]:
+        match parts[2:]:
+            case [table, "rows", key]:
+                return Route("row", table, key)
+            case [table]:
+                return Route("table", table)
+            case [table, "rows"]:
+                return Route("rows", table)
+            case [table, "count"]:
+                return Route("count", table)
+    elif path == f"/{SHORT}/count":
+        return Route("short count", SHORT)
+    elif path.startswith(f"/{SHORT}/"):
+        return Route("short row", SHORT, path[len(SHORT) + 2 :])
+    raise Refused(404, "no_such_route", "nothing is served at this path", "what is served is listed at /tables")
+
+
+def is_write(route: Route, method: str) -> bool:
+    """Whether a method writes; Refused, with those that are, when it is not for this route."""
+    if method in _READS:
+        return False
+    writes = _WRITES.get(route.kind, ())
+    if method not in writes:
+        told = ", ".join((*_READS, *writes))
+        raise Refused(
+            405, "method_not_allowed", f"{method[:20]} is not for this path", f"use {told}", [("allow", told)]
+        )
+    return True
+
+
+def parameters(route: Route, query: str, limits: Limits) -> dict[str, str]:
+    """The query by name; Refused for a name that this route does not know: a misspelt one must not pass in silence."""
+    if len(query) > limits.query_bytes:
+        raise Refused(
+            414, "query_too_long", f"the query has more than {limits.query_bytes} bytes", "ask for less at a time"
+        )
+    known, given = _PARAMETERS.get(route.kind, frozenset()), {}
+    for part in filter(None, query.split("&")):
+        name, _, text = part.partition("=")
+        if name not in known:
+            told = ", ".join(sorted(known)) or "none"
+            raise Refused(400, "bad_query", f"no parameter {name[:60]!r} here", f"this path takes: {told}")
+        if name in given:
+            raise Refused(400, "bad_query", f"{name} is given twice", "keep one of them")
+        given[name] = _decoded(name, text)
+    return given
+
+
+def _decoded(name: str, text: str) -> str:
+    try:
+        if _BAD_ESCAPE.search(text):
+            raise ValueError
+        # Where a space may be a plus, as forms write it.
+        return unquote_to_bytes(text.replace("+", " ")).decode()
+    except ValueError:
+        raise Refused(
+            400, "bad_query", f"{name} is not percent-encoded UTF-8", "write each byte that is no letter as %41"
+        ) from None

@@ -1,0 +1,100 @@
+"""Several tables in one process: what was asked for, a replica for each, and the server over them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lastword.core.codecs import Codec, codec_named
+from lastword.core.errors import BadInput
+from lastword.kafka.connection import Connection
+from lastword.kafka.topic_names import refuse_illegal
+from lastword.replica.replica import Replica
+from lastword.replica.settings import ReplicaSettings
+from lastword.serve.limits import Limits
+from lastword.serve.server import HttpServer
+from lastword.serve.service import Service
+from lastword.serve.tables import ServedTable
+from lastword.serve.writes import Writes
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A table to serve: its name in addresses, its topic and its codecs."""
+
+    name: str
+    topic: str
+    key_codec: Codec
+    value_codec: Codec
+
+    @classmethod
+    def parse(cls, text: str) -> Wanted:
+        """What `users=user-profiles,key=string,value=json` asks for; the codecs may be left out."""
+        named, *options = text.split(",")
+        name, _, topic = named.partition("=")
+        codecs = {"key": "string", "value": "json"}
+        for option in options:
+            part, _, codec = option.partition("=")
+            if part not in codecs:
+                raise BadInput(f"--table {text!r}: no option {part!r}; write it like users=user-profiles,key=string")
+            codecs[part] = codec
+        if not topic or not _NAME.fullmatch(name):
+            raise BadInput(f"--table {text!r}: write it like users=user-profiles, the name in letters, digits, - and _")
+        # It names a folder.
+        refuse_illegal(topic)
+        return cls(
+            name=name, topic=topic, key_codec=codec_named(codecs["key"]), value_codec=codec_named(codecs["value"])
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    url: str
+    tables: tuple[ServedTable, ...]
+
+
+@contextmanager
+def running(
+    connection: Connection, wanted: Sequence[Wanted], folder: Path, *, port: int, limits: Limits | None = None
+) -> Iterator[Running]:
+    """The tables, served until the end of the `with` block, each with a folder of its own; not all ready at once."""
+    _check_distinct("name", [each.name for each in wanted])
+    # The folders are named after the topics.
+    _check_distinct("topic", [each.topic for each in wanted])
+    for each in wanted:
+        connection.topic(each.topic)
+    limits = limits or Limits()
+    with ExitStack() as stack:
+        tables = []
+        for each in wanted:
+            replica = stack.enter_context(_replica(connection, each, folder / each.topic))
+            writes = Writes(connection, each.topic, waiting=limits.waiting_writes)
+            stack.callback(writes.close)
+            tables.append(ServedTable(each.name, each.key_codec, each.value_codec, replica, writes))
+        server = HttpServer(Service(tables, limits), port=port)
+        # Stopped first, so that requests under way still find their table.
+        stack.callback(server.stop)
+        server.start()
+        yield Running(url=server.url, tables=tuple(tables))
+
+
+def _replica(connection: Connection, wanted: Wanted, folder: Path) -> Replica:
+    return Replica(
+        connection,
+        wanted.topic,
+        folder,
+        key_codec=wanted.key_codec,
+        value_codec=wanted.value_codec,
+        settings=ReplicaSettings(),
+    )
+
+
+def _check_distinct(what: str, given: Sequence[str]) -> None:
+    twice = next((each for each in given if given.count(each) > 1), None)
+    if twice is not None:
+        raise BadInput(f"the {what} {twice!r} is given to two tables: serve each {what} once")

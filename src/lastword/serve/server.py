@@ -1,0 +1,123 @@
+"""The server: granian in a thread of this process, on loopback, with a handler that does little but pass things on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+import time
+from typing import Any
+
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.server.embed import Server
+
+from lastword.core.errors import BadInput, LastwordError
+from lastword.kafka.ports import PortPicker, is_free
+from lastword.serve.answers import Answer, Refused
+from lastword.serve.service import Request, Service
+
+HOST = "127.0.0.1"
+# A page of another site can't set the header Host: so one whose name was turned to point here is told apart by it.
+_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_START_S = 10.0
+_SLOW_HEADERS_MS = 10_000
+
+_log = logging.getLogger(__name__)
+
+
+class HttpServer:
+    """Serves from its start to its stop; port 0 takes a free one."""
+
+    def __init__(self, service: Service, *, port: int, drain_s: float = 5.0) -> None:
+        self.port = port or _free_port()
+        self._service = service
+        self._drain_s = drain_s
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._server: Any = None
+        self._failure: BaseException | None = None
+        # A daemon: a client that sends half a request could keep it for as long as it likes.
+        self._thread = threading.Thread(target=self._run, name=f"http on {self.port}", daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+    def start(self) -> None:
+        """Returns when requests are taken."""
+        # Asked for here, because granian shares a port with whoever has it already, and says nothing.
+        if not is_free(self.port):
+            raise BadInput(f"port {self.port} is taken: choose another with --port, or --port 0 for a free one")
+        self._thread.start()
+        give_up_at = time.monotonic() + _START_S
+        while not _answers(self.port):
+            if not self._thread.is_alive() or time.monotonic() >= give_up_at:
+                raise LastwordError(f"no HTTP on port {self.port}: {self._failure or 'it did not start in time'}")
+            time.sleep(0.01)
+
+    def stop(self) -> bool:
+        """Takes no more requests and lets those under way finish; whether they all did, in time."""
+        if self._loop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._server.stop)
+            self._thread.join(self._drain_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as failure:
+            self._failure = failure
+
+    async def _serve(self) -> None:
+        self._server = Server(
+            self._answer,
+            address=HOST,
+            port=self.port,
+            interface=Interfaces.RSGI,
+            http=HTTPModes.http1,
+            http1_settings=HTTP1Settings(header_read_timeout=_SLOW_HEADERS_MS),
+            websockets=False,
+            log_enabled=False,
+        )
+        self._loop = asyncio.get_running_loop()
+        await self._server.serve()
+
+    async def _answer(self, scope: Any, protocol: Any) -> None:
+        """What granian calls for each request."""
+        try:
+            _check_host(scope.headers.get("host"), self.port)
+            told = await self._service.answer(
+                Request(scope.method, scope.path, scope.query_string, scope.headers, protocol),
+            )
+        except Refused as refused:
+            told = refused.answer()
+        except Exception:
+            _log.exception("an answer failed")
+            told = _surprise()
+        if told.body:
+            protocol.response_bytes(told.status, told.headers, told.body)
+        else:
+            protocol.response_empty(told.status, told.headers)
+
+
+def _check_host(host: str | None, port: int) -> None:
+    if host is not None and host.lower().removesuffix(f":{port}") not in _NAMES:
+        raise Refused(403, "bad_host", "this server answers to loopback names only", f"ask for it as {HOST}")
+
+
+def _surprise() -> Answer:
+    return Refused(500, "internal", "this should not have happened", "the server's own output says more").answer()
+
+
+def _free_port() -> int:
+    with PortPicker() as picker:
+        return picker.free()
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection((HOST, port), timeout=1).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,160 @@
+"""Writes through Kafka: what a request asks to be written, and one thread for each table that writes what has come.
+
+While one batch waits for its acknowledgements the next one gathers, so many requests share a round trip, and no request
+has a thread of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from lastword.core.codecs import Codec
+from lastword.core.errors import BadInput, BadLine, ClusterUnreachable, LastwordError
+from lastword.core.lines import Write, write_of_json_line
+from lastword.core.position import Position
+from lastword.kafka.connection import Connection
+from lastword.kafka.writing import Ack, Writer, check_key
+from lastword.serve.answers import Answer, Refused, json_answer
+
+_TOGETHER = 1000
+
+Outcomes = list[Ack | LastwordError]
+
+
+class _Job(NamedTuple):
+    writes: Sequence[Write]
+    done: asyncio.Future[Outcomes]
+    loop: asyncio.AbstractEventLoop
+
+
+class Writes:
+    """The writes of one table; close it. The cluster is not asked for before the first one."""
+
+    def __init__(self, connection: Connection, topic: str, *, waiting: int) -> None:
+        self._connection = connection
+        self._topic = topic
+        self._jobs: queue.Queue[_Job | None] = queue.Queue(waiting)
+        self._writer: Writer | None = None
+        self._thread = threading.Thread(target=self._run, name=f"writes to {topic}", daemon=True)
+        self._thread.start()
+
+    async def send(self, writes: Sequence[Write]) -> Outcomes:
+        """The outcome of each, once all are known; Refused when too many wait already."""
+        loop = asyncio.get_running_loop()
+        job = _Job(writes, loop.create_future(), loop)
+        try:
+            self._jobs.put_nowait(job)
+        except queue.Full:
+            raise Refused(
+                503, "too_many_writes", "too many writes wait for the cluster", "send it again soon"
+            ) from None
+        return await job.done
+
+    def close(self) -> None:
+        """Returns when what was sent is written, or has failed."""
+        self._jobs.put(None)
+        self._thread.join()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            jobs, more = [job], True
+            while more and len(jobs) < _TOGETHER and not self._jobs.empty():
+                following = self._jobs.get_nowait()
+                more = following is not None
+                if following is not None:
+                    jobs.append(following)
+            outcomes = iter(self._written([write for each in jobs for write in each.writes]))
+            for each in jobs:
+                told = [next(outcomes) for _ in each.writes]
+                # Whoever asked may be gone, and the loop with it.
+                with suppress(RuntimeError):
+                    each.loop.call_soon_threadsafe(_tell, each.done, told)
+            if not more:
+                return
+
+    def _written(self, writes: Sequence[Write]) -> Outcomes:
+        try:
+            if self._writer is None:
+                self._writer = Writer(self._connection, self._topic)
+            return self._writer.write_all(writes)
+        except LastwordError as failure:
+            return [failure] * len(writes)
+        except Exception as surprise:
+            # The thread must not end: everyone after this one would wait for ever.
+            return [LastwordError(f"{type(surprise).__name__}: {surprise}")] * len(writes)
+
+
+def put_of(key: bytes, body: bytes, codec: Codec) -> Write:
+    """The write of a value, given as the JSON in which it is shown."""
+    try:
+        # What the codec json gives back unseen is looked at here.
+        return Write(_checked(key), codec.to_json(body) if codec.name == "json" else codec.from_json(body))
+    except BadInput as refusal:
+        raise Refused(400, "bad_value", str(refusal), "send the value as JSON; DELETE removes a row") from None
+
+
+def delete_of(key: bytes) -> Write:
+    return Write(_checked(key), None)
+
+
+def writes_of(body: bytes, key_codec: Codec, value_codec: Codec) -> list[Write]:
+    """What JSON lines ask for; Refused as a whole for a mistake in any of them, before anything is written."""
+    try:
+        found = [
+            write_of_json_line(line, number, key_codec, value_codec)
+            for number, line in enumerate(body.split(b"\n"), 1)
+            if line.strip()
+        ]
+    except BadLine as refusal:
+        raise Refused(400, "bad_line", str(refusal), "nothing was written; put it right and send all of it") from None
+    for write in found:
+        _checked(write.key)
+    return found
+
+
+def acknowledged(outcomes: Outcomes, *, single: bool) -> Answer:
+    """Where the writes stand; Refused when one of them was not acknowledged."""
+    acks = [each for each in outcomes if isinstance(each, Ack)]
+    failure = next((each for each in outcomes if not isinstance(each, Ack)), None)
+    if failure is not None:
+        raise _not_acknowledged(failure, len(acks), len(outcomes))
+    if single:
+        (ack,) = acks
+        return json_answer({"partition": ack.partition, "offset": ack.offset, "position": str(ack.position)})
+    ends: dict[int, int] = {}
+    for ack in acks:
+        ends[ack.partition] = max(ends.get(ack.partition, 0), ack.offset + 1)
+    return json_answer({"written": len(acks), "position": str(Position(ends))})
+
+
+def _not_acknowledged(failure: LastwordError, done: int, of: int) -> Refused:
+    # The failure's own message is for the server's owner: it names commands and addresses.
+    count = f"{done} of {of} writes were acknowledged" if of > 1 else "the write was not acknowledged"
+    if isinstance(failure, BadInput):
+        return Refused(
+            413, "value_too_large", f"{count}: the topic does not take a value of this size", "make it smaller"
+        )
+    if isinstance(failure, ClusterUnreachable):
+        hint = "read the row to see whether it was written all the same, or send it again: that does no harm"
+        return Refused(503, "cluster_unreachable", f"{count}: no answer from the cluster in time", hint)
+    return Refused(502, "write_failed", f"{count}: the cluster refused it", "ask the owner of this server")
+
+
+def _checked(key: bytes) -> bytes:
+    try:
+        check_key(key)
+    except BadInput as refusal:
+        raise Refused(400, "bad_key", str(refusal), "choose another key") from None
+    return key
+
+
+def _tell(done: asyncio.Future[Outcomes], outcomes: Outcomes) -> None:
+    if not done.done():
+        done.set_result(outcomes)

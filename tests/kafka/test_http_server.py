@@ -1,0 +1,210 @@
+"""The server over real sockets: what passes through granian, how it stops, and the verb that runs it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lastword.core.errors import BadInput, NotFound
+from lastword.kafka.connection import Connection
+from lastword.kafka.topics import create_topic, delete_topic
+from lastword.serve.limits import Limits
+from lastword.serve.running import Running, Wanted, running
+from lastword.table import Table
+from support.command_line import CommandLine
+from support.waiting import eventually
+
+
+@pytest.fixture
+def topic(connection: Connection, topic_name: str) -> str:
+    create_topic(connection, topic_name, partitions=3)
+    return topic_name
+
+
+@pytest.fixture
+def served(connection: Connection, topic: str, tmp_path: Path) -> Iterator[Running]:
+    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, port=0) as made:
+        made.tables[0].replica.wait_until_ready(30)
+        yield made
+
+
+def address_of(url: str) -> tuple[str, int]:
+    host, _, port = url.removeprefix("http://").partition(":")
+    return host, int(port)
+
+
+def get(
+    url: str, path: str, method: str = "GET", headers: dict[str, str] | None = None
+) -> tuple[int, dict[str, str], bytes]:
+    asking = http.client.HTTPConnection(*address_of(url), timeout=15)
+    try:
+        asking.request(method, path, headers=headers or {})
+        told = asking.getresponse()
+        return told.status, {name.lower(): text for name, text in told.getheaders()}, told.read()
+    finally:
+        asking.close()
+
+
+def code_of(told: tuple[int, dict[str, str], bytes]) -> tuple[int, str]:
+    return told[0], json.loads(told[2])["error"]["code"]
+
+
+def test_a_row_is_read_over_http_and_not_sent_twice(connection: Connection, topic: str, served: Running) -> None:
+    ack = Table(connection, topic).put("é/1", {"n": 1})
+    path = f"/tables/users/rows/%C3%A9%2F1?min_position={ack.position}"
+    status, headers, body = get(served.url, path)
+    assert (status, json.loads(body)["key"], json.loads(body)["value"]) == (200, "é/1", {"n": 1})
+    head = get(served.url, path, "HEAD")
+    assert (head[0], head[1]["etag"], head[1]["content-length"], head[2]) == (200, headers["etag"], str(len(body)), b"")
+    again = get(served.url, path, headers={"If-None-Match": headers["etag"]})
+    assert (again[0], again[1]["etag"], again[2]) == (304, headers["etag"], b"")
+
+
+def test_one_connection_asks_many_times(served: Running) -> None:
+    asking = http.client.HTTPConnection(*address_of(served.url), timeout=15)
+    for _ in range(50):
+        asking.request("GET", "/tables/users/rows/nobody")
+        told = asking.getresponse()
+        assert (told.status, json.loads(told.read())["error"]["code"]) == (404, "key_not_found")
+    asking.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/tables/users/rows/%ff", 400, "bad_path"),
+        ("/tables/users/rows/%ED%A0%80", 400, "bad_path"),
+        ("/tables/users/rows/%00", 404, "key_not_found"),
+        ("/tables/users/rows/../../secret", 404, "key_not_found"),
+        ("/tables/../users", 404, "no_such_route"),
+        ("/tables/%2e%2e/rows/a", 404, "no_such_table"),
+        ("/tables/users/rows?prefix=%ff", 400, "bad_query"),
+        ("/", 404, "no_such_route"),
+    ],
+)
+def test_tricks_in_a_path_get_the_one_error_shape(served: Running, path: str, status: int, code: str) -> None:
+    assert code_of(get(served.url, path)) == (status, code)
+
+
+def test_a_name_that_was_turned_to_point_here_gets_nothing(served: Running) -> None:
+    port = address_of(served.url)[1]
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "localhost:1"):
+        assert code_of(get(served.url, "/health", headers={"Host": host})) == (403, "bad_host")
+    for host in ("localhost", f"LOCALHOST:{port}", f"[::1]:{port}", "127.0.0.1"):
+        assert get(served.url, "/health", headers={"Host": host})[0] == 200
+
+
+def test_one_process_serves_several_tables_with_their_codecs(
+    connection: Connection, topic: str, tmp_path: Path
+) -> None:
+    other = f"{topic}-other"
+    create_topic(connection, other, partitions=1)
+    Table(connection, topic).put("a", {"n": 1})
+    Table(connection, other, value="string").put("a", "text")
+    wanted = [Wanted.parse(f"users={topic}"), Wanted.parse(f"texts={other},value=string")]
+    with running(connection, wanted, tmp_path, port=0) as made:
+        eventually(lambda: get(made.url, "/ready")[0] == 200)
+        values = [json.loads(get(made.url, f"/tables/{name}/rows/a")[2])["value"] for name in ("users", "texts")]
+    delete_topic(connection, other)
+    assert values == [{"n": 1}, "text"]
+
+
+def test_a_port_that_is_taken_is_refused_and_not_shared(
+    connection: Connection, served: Running, topic: str, tmp_path: Path
+) -> None:
+    port, wanted = address_of(served.url)[1], [Wanted.parse(f"users={topic}")]
+    with (
+        pytest.raises(BadInput, match=f"port {port} is taken"),
+        running(connection, wanted, tmp_path / "second", port=port),
+    ):
+        pass
+
+
+def test_a_stop_lets_a_request_under_way_finish(connection: Connection, topic: str, tmp_path: Path) -> None:
+    table, told = Table(connection, topic), []
+    first = table.put("a", 1)
+    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, port=0, limits=Limits(wait_s=5)) as made:
+        made.tables[0].replica.wait_for(first)
+        path = f"/tables/users/rows/a?min_position={first.partition}:{first.offset + 2}"
+        asking = threading.Thread(target=lambda: told.append(get(made.url, path)))
+        asking.start()
+        time.sleep(0.3)
+        threading.Timer(0.5, lambda: table.put("a", 2)).start()
+    asking.join()
+    assert json.loads(told[0][2])["value"] == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["users", "=t", "users=", "a/b=t", "users=t,kye=string", "users=t,key=strin", "users=..", "users=a/b"]
+)
+def test_a_table_that_is_not_written_well_is_refused(text: str) -> None:
+    with pytest.raises(BadInput):
+        Wanted.parse(text)
+
+
+def test_a_name_or_a_topic_is_served_once(connection: Connection, topic: str, tmp_path: Path) -> None:
+    for texts in ([f"a={topic}", f"a={topic}2"], [f"a={topic}", f"b={topic}"]):
+        with (
+            pytest.raises(BadInput, match="is given to two tables"),
+            running(connection, [Wanted.parse(text) for text in texts], tmp_path, port=0),
+        ):
+            pass
+
+
+def test_a_topic_that_is_not_there_is_said_at_once(connection: Connection, topic_name: str, tmp_path: Path) -> None:
+    with (
+        pytest.raises(NotFound, match=topic_name),
+        running(connection, [Wanted.parse(f"a={topic_name}")], tmp_path, port=0),
+    ):
+        pass
+
+
+def started(lastword: CommandLine, *words: str) -> tuple[subprocess.Popen[str], str]:
+    """A process that serves, and its address once it is ready."""
+    process = lastword.start("serve", *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("ready: "):
+            return process, line.split()[-1]
+    raise AssertionError(process.communicate())
+
+
+def ended(process: subprocess.Popen[Any]) -> tuple[int, str, str]:
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=30)
+    return process.returncode, out, err
+
+
+def test_the_verb_serves_until_it_is_told_to_stop_and_keeps_its_rows(
+    lastword: CommandLine, connection: Connection, topic: str, tmp_path: Path
+) -> None:
+    Table(connection, topic).put("user-1", {"name": "Alice"})
+    words = ("--table", f"users={topic}", "--port", "0", "--data", str(tmp_path / "data"))
+    for _ in range(2):
+        process, url = started(lastword, *words)
+        try:
+            assert json.loads(get(url, "/users/user-1")[2]) == {"name": "Alice"}
+        finally:
+            assert ended(process) == (0, "stopped\n", "")
+    assert [path.name for path in (tmp_path / "data").iterdir()] == [topic]
+
+
+def test_a_client_with_half_a_request_does_not_keep_the_process(lastword: CommandLine, topic: str) -> None:
+    process, url = started(lastword, "--table", f"users={topic}", "--port", "0")
+    with socket.create_connection(address_of(url)) as half, socket.create_connection(address_of(url)) as idle:
+        half.sendall(b"GET /tab")
+        idle.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert idle.recv(1000).startswith(b"HTTP/1.1 200")
+        began = time.monotonic()
+        assert ended(process)[0] == 0
+        assert time.monotonic() - began < 15

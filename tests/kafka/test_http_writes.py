@@ -1,0 +1,206 @@
+"""Writes over HTTP: through Kafka, acknowledged with their place, and read again at that position."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from lastword.kafka.connection import Connection
+from lastword.kafka.ports import PortPicker
+from lastword.kafka.topics import create_topic
+from lastword.serve.running import Wanted, running
+from lastword.serve.service import Request
+from lastword.serve.tables import ServedTable
+from lastword.serve.writes import Writes
+from lastword.table import Table
+from support.asking import Told, ask, in_two, served, service_of
+from support.replicas import log_now
+
+
+@pytest.fixture
+def topic(connection: Connection, topic_name: str) -> str:
+    create_topic(connection, topic_name, partitions=3, settings={"max.message.bytes": "20000"})
+    return topic_name
+
+
+@pytest.fixture
+def users(connection: Connection, topic: str, tmp_path: Path) -> Iterator[ServedTable]:
+    table = served(connection, topic, tmp_path / "replica")
+    with table.replica:
+        yield table
+        table.writes.close()
+
+
+def put(users: ServedTable, key: str, body: bytes, **headers: str) -> Told:
+    return ask(service_of(users), f"/tables/users/rows/{key}", "PUT", body, **headers)
+
+
+def test_a_put_is_acknowledged_with_its_place_and_read_at_its_position(users: ServedTable) -> None:
+    told = put(users, "a%2Fb", b' {"n": 1.10} ')
+    assert (told.status, sorted(told.json)) == (200, ["offset", "partition", "position"])
+    assert told.json["position"] == f"{told.json['partition']}:{told.json['offset'] + 1}"
+    read = ask(service_of(users), f"/tables/users/rows/a%2Fb?min_position={told.json['position']}")
+    assert b'"value":{"n": 1.10},' in read.body
+    assert (read.json["partition"], read.json["offset"]) == (told.json["partition"], told.json["offset"])
+
+
+def test_a_delete_writes_a_tombstone_and_json_null_does_not(connection: Connection, users: ServedTable) -> None:
+    service, address = service_of(users), "/tables/users/rows/a"
+    null = ask(service, address, "PUT", b"null")
+    assert ask(service, f"{address}?min_position={null.json['position']}").json["value"] is None
+    gone = ask(service, address, "DELETE")
+    assert ask(service, f"{address}?min_position={gone.json['position']}").code == "key_not_found"
+    assert [record.value for record in log_now(connection, users.replica.topic)] == [b"null", None]
+
+
+def test_lines_are_written_together_and_answered_with_a_position_that_covers_them(users: ServedTable) -> None:
+    service = service_of(users)
+    lines = [json.dumps({"key": f"k{number}", "value": number}).encode() for number in range(100)]
+    lines += [b"", b'{"key":"k0","tombstone":true}', b'{"key":"k1","value":"new"}']
+    told = ask(service, "/tables/users/rows", "POST", b"\n".join(lines) + b"\n")
+    assert (told.status, told.json["written"]) == (200, 102)
+    assert told.json["position"].count(":") == 3
+    rows = ask(service, f"/tables/users/rows?min_position={told.json['position']}").json["rows"]
+    assert {row["key"]: row["value"] for row in rows} == {f"k{n}": n for n in range(2, 100)} | {"k1": "new"}
+
+
+def test_a_mistake_in_a_line_is_named_and_nothing_is_written(connection: Connection, users: ServedTable) -> None:
+    told = ask(service_of(users), "/tables/users/rows", "POST", b'{"key":"a","value":1}\n\n{"key":"b"}')
+    assert (told.status, told.code) == (400, "bad_line")
+    assert told.json["error"]["message"].startswith("line 3: ")
+    assert log_now(connection, users.replica.topic) == []
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"1 2", b'"\xff"'])
+def test_a_body_that_is_not_json_is_refused(users: ServedTable, body: bytes) -> None:
+    told = put(users, "a", body)
+    assert (told.status, told.code) == (400, "bad_value")
+
+
+def test_values_of_other_codecs_are_sent_as_the_json_in_which_they_are_shown(
+    connection: Connection, topic: str, tmp_path: Path
+) -> None:
+    table = served(connection, topic, tmp_path / "replica", key="bytes", value="int")
+    with table.replica:
+        told = ask(service_of(table), "/tables/users/rows/_w", "PUT", b"7")
+        assert ask(service_of(table), "/tables/users/rows/_w", "PUT", b'"7"').code == "bad_value"
+        table.writes.close()
+    assert told.status == 200
+    assert [(record.key, record.value) for record in log_now(connection, topic)] == [(b"\xff", bytes(7) + b"\x07")]
+
+
+def test_the_reserved_key_is_refused(users: ServedTable) -> None:
+    line = b'{"key":"__lastword_nudge","value":1}'
+    for told in (put(users, "__lastword_nudge", b"1"), ask(service_of(users), "/tables/users/rows", "POST", line)):
+        assert (told.status, told.code) == (400, "bad_key")
+
+
+def test_a_value_that_the_topic_does_not_take_is_too_large_and_others_with_it_are_written(users: ServedTable) -> None:
+    # No pattern in it, or compression would make it small.
+    large = json.dumps([hash((number, "x")) for number in range(3000)])
+    told = put(users, "a", large.encode())
+    assert (told.status, told.code) == (413, "value_too_large")
+    lines = f'{{"key":"b","value":1}}\n{{"key":"c","value":{large}}}'.encode()
+    told = ask(service_of(users), "/tables/users/rows", "POST", lines)
+    assert (told.status, told.json["error"]["message"].partition(":")[0]) == (413, "1 of 2 writes were acknowledged")
+
+
+def test_a_body_is_limited_in_size_and_time(users: ServedTable) -> None:
+    told = ask(service_of(users, body_bytes=10), "/tables/users/rows/a", "PUT", b'"123456789"')
+    assert (told.status, told.code) == (413, "body_too_large")
+
+    async def never() -> AsyncIterator[bytes]:
+        yield b"1"
+        await asyncio.sleep(60)
+
+    request = Request("PUT", "/tables/users/rows/a", "", {}, never())
+    assert asyncio.run(service_of(users, body_s=0.1).answer(request)).status == 408
+
+
+def test_a_page_of_another_site_may_not_write(users: ServedTable) -> None:
+    for origin in ("http://evil.example", "null", "http://localhost:1"):
+        told = put(users, "a", b"1", origin=origin, host="localhost:8090")
+        assert (told.status, told.code) == (403, "cross_origin")
+    assert put(users, "a", b"1", origin="http://localhost:8090", host="localhost:8090").status == 200
+
+
+def test_a_write_takes_no_parameters(users: ServedTable) -> None:
+    told = ask(service_of(users), "/tables/users/rows/a?min_position=0:1", "PUT", b"1")
+    assert (told.status, told.code) == (400, "bad_query")
+
+
+def test_many_writes_at_once_are_each_told_their_own_place(connection: Connection, users: ServedTable) -> None:
+    service = service_of(users)
+
+    async def all_of_them() -> list[tuple[int, int]]:
+        requests = [
+            Request("PUT", f"/tables/users/rows/k{number}", "", {}, in_two(b"%d" % number)) for number in range(300)
+        ]
+        answers = await asyncio.gather(*map(service.answer, requests))
+        told = [json.loads(answer.body) for answer in answers]
+        return [(each["partition"], each["offset"]) for each in told]
+
+    places = asyncio.run(all_of_them())
+    written = {(record.partition, record.offset): record.value for record in log_now(connection, users.replica.topic)}
+    assert [written[place] for place in places] == [b"%d" % number for number in range(300)]
+
+
+def test_without_a_cluster_a_write_is_not_acknowledged_and_says_nothing_of_addresses(
+    connection: Connection, users: ServedTable
+) -> None:
+    with PortPicker() as picker:
+        port = picker.free()
+    nowhere = Connection(bootstrap_servers=f"127.0.0.1:{port}", patience_s=0.5)
+    away = users._replace(writes=Writes(nowhere, users.replica.topic, waiting=10))
+    told = put(away, "a", b"1")
+    assert (told.status, told.code) == (503, "cluster_unreachable")
+    assert str(port) not in told.body.decode()
+    away.writes.close()
+
+
+def test_more_writes_than_may_wait_are_refused(users: ServedTable) -> None:
+    with PortPicker() as silent:
+        # Connections are taken there, and nothing is ever answered.
+        nowhere = Connection(bootstrap_servers=f"127.0.0.1:{silent.free()}", patience_s=2)
+        away = users._replace(writes=Writes(nowhere, users.replica.topic, waiting=1))
+        service = service_of(away)
+
+        async def three() -> list[str]:
+            asked = []
+            for _ in range(3):
+                request = Request("PUT", "/tables/users/rows/a", "", {}, in_two(b"1"))
+                asked.append(asyncio.create_task(service.answer(request)))
+                # The first is being written, and the second waits for it.
+                await asyncio.sleep(0.2)
+            return [json.loads((await each).body)["error"]["code"] for each in asked]
+
+        assert asyncio.run(three()) == ["cluster_unreachable", "cluster_unreachable", "too_many_writes"]
+        away.writes.close()
+
+
+def test_rows_are_written_over_real_sockets(connection: Connection, topic: str, tmp_path: Path) -> None:
+    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, port=0) as made:
+        asking = http.client.HTTPConnection(made.url.removeprefix("http://"), timeout=15)
+        positions = []
+        for method, path, body in (
+            ("PUT", "/tables/users/rows/a", b'{"n":1}'),
+            ("POST", "/tables/users/rows", b'{"key":"b","value":2}\n' * 1000),
+            ("DELETE", "/tables/users/rows/a", None),
+        ):
+            asking.request(method, path, body)
+            told = asking.getresponse()
+            assert told.status == 200
+            positions.append(json.loads(told.read())["position"])
+        asking.request("PUT", "/tables/users/rows/a", b"x" * (9 * 1024 * 1024))
+        told = asking.getresponse()
+        assert (told.status, json.loads(told.read())["error"]["code"]) == (413, "body_too_large")
+        asking.close()
+        for position in positions:
+            made.tables[0].replica.wait_for(position)
+        assert dict(made.tables[0].replica) == {"b": 2}
+    assert Table(connection, topic).count() == 1

@@ -1,0 +1,68 @@
+"""Asking the HTTP service without a server between: a request in, an answer out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from lastword.core.codecs import codec_named
+from lastword.kafka.connection import Connection
+from lastword.serve.limits import Limits
+from lastword.serve.service import Request, Service
+from lastword.serve.tables import ServedTable
+from lastword.serve.writes import Writes
+from lastword.table import Table
+
+
+class Told(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> str:
+        """The code of an error."""
+        return str(self.json["error"]["code"])
+
+
+async def in_two(body: bytes) -> AsyncIterator[bytes]:
+    """A body as it comes over a network: in parts."""
+    yield body[: len(body) // 2]
+    yield body[len(body) // 2 :]
+
+
+def ask(service: Service, address: str, method: str = "GET", body: bytes = b"", **headers: str) -> Told:
+    """The answer to an address, its path decoded as the server does; headers in Python spelling."""
+    path, _, query = address.partition("?")
+    spelt = {name.replace("_", "-"): text for name, text in headers.items()}
+    request = Request(method, unquote(path), query, spelt, in_two(body))
+    answer = asyncio.run(service.answer(request))
+    return Told(answer.status, dict(answer.headers), answer.body)
+
+
+def served(
+    connection: Connection,
+    topic: str,
+    folder: Path,
+    *,
+    name: str = "users",
+    key: str = "string",
+    value: str = "json",
+    wait: bool = True,
+) -> ServedTable:
+    """A table with a replica and a writer of its own, which the caller closes."""
+    replica = Table(connection, topic, key=key, value=value).replica(folder, wait=wait)
+    writes = Writes(connection, topic, waiting=Limits().waiting_writes)
+    return ServedTable(name, codec_named(key), codec_named(value), replica, writes)
+
+
+def service_of(*tables: ServedTable, **limits: Any) -> Service:
+    return Service(tables, Limits(**limits))

@@ -1,0 +1,163 @@
+"""Addresses to routes, queries and keys: pure functions, and the one shape of what they refuse."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lastword.core.codecs import codec_named
+from lastword.core.errors import BadInput
+from lastword.serve.answers import Refused
+from lastword.serve.keys import base64url, from_base64url, key_of, prefix_of
+from lastword.serve.limits import Limits
+from lastword.serve.routes import Route, is_write, parameters, route_of
+
+LIMITS = Limits()
+
+
+@pytest.mark.parametrize(
+    ("path", "route"),
+    [
+        ("/tables", Route("tables")),
+        ("/tables/users", Route("table", "users")),
+        ("/tables/users/count", Route("count", "users")),
+        ("/tables/users/rows", Route("rows", "users")),
+        ("/tables/users/rows/user-1", Route("row", "users", "user-1")),
+        ("/tables/users/rows/a/b//c", Route("row", "users", "a/b//c")),
+        ("/tables/users/rows/..", Route("row", "users", "..")),
+        ("/tables/users/rows/count", Route("row", "users", "count")),
+        ("/tables/users/rows/", Route("row", "users", "")),
+        ("/users", Route("short rows", "users")),
+        ("/users/count", Route("short count", "users")),
+        ("/users/user-1", Route("short row", "users", "user-1")),
+        ("/health", Route("health")),
+        ("/ready", Route("ready")),
+    ],
+)
+def test_a_path_names_a_route(path: str, route: Route) -> None:
+    assert route_of(path) == route
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "*", "/", "//tables", "/Tables", "x/tables/users", "/tables/../etc/passwd", "/tables/users/x", "/health/"],
+)
+def test_a_path_that_names_nothing_is_not_found(path: str) -> None:
+    with pytest.raises(Refused) as refused:
+        route_of(path)
+    assert (refused.value.status, refused.value.code) == (404, "no_such_route")
+
+
+def test_a_path_that_was_not_utf8_is_refused_and_not_taken_for_another_key() -> None:
+    with pytest.raises(Refused) as refused:
+        route_of("/tables/users/rows/a\ufffd")
+    assert (refused.value.status, refused.value.code) == (400, "bad_path")
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/tables", "GET, HEAD"),
+        ("/tables/users/rows", "GET, HEAD, POST"),
+        ("/tables/users/rows/a", "GET, HEAD, PUT, DELETE"),
+        ("/users/a", "GET, HEAD"),
+    ],
+)
+def test_a_method_that_a_path_does_not_take_is_answered_with_those_it_takes(path: str, allowed: str) -> None:
+    route, methods = route_of(path), allowed.split(", ")
+    assert [is_write(route, method) for method in methods] == [method not in ("GET", "HEAD") for method in methods]
+    for method in {"GET", "PUT", "DELETE", "POST", "BREW", "get"} - {*methods}:
+        with pytest.raises(Refused) as refused:
+            is_write(route, method)
+        assert (refused.value.status, refused.value.headers) == (405, [("allow", allowed)])
+
+
+def test_an_error_has_one_shape_and_the_short_routes_give_its_message_alone() -> None:
+    refused = Refused(404, "key_not_found", "no such key", "look")
+    status, headers, body = refused.answer()
+    assert (status, json.loads(body)) == (
+        404,
+        {"error": {"code": "key_not_found", "message": "no such key", "hint": "look"}},
+    )
+    assert ("content-type", "application/json") in headers
+    assert json.loads(refused.answer(short=True).body) == {"error": "no such key"}
+
+
+def test_a_query_is_decoded_by_name() -> None:
+    given = parameters(Route("rows", "users"), "prefix=a%2Fb+c%26&limit=5&&start=%C3%A9", LIMITS)
+    assert given == {"prefix": "a/b c&", "limit": "5", "start": "é"}
+
+
+@pytest.mark.parametrize(
+    "query", ["min_postion=0:1", "prefix=%zz", "prefix=%f", "prefix=%ff", "limit=1&limit=2", "%70refix=a"]
+)
+def test_a_query_that_is_not_understood_is_refused(query: str) -> None:
+    with pytest.raises(Refused) as refused:
+        parameters(Route("rows", "users"), query, LIMITS)
+    assert (refused.value.status, refused.value.code) == (400, "bad_query")
+
+
+def test_a_query_that_is_too_long_is_refused() -> None:
+    with pytest.raises(Refused) as refused:
+        parameters(Route("rows", "users"), "prefix=" + "a" * LIMITS.query_bytes, LIMITS)
+    assert (refused.value.status, refused.value.code) == (414, "query_too_long")
+
+
+@pytest.mark.parametrize(
+    ("codec", "text", "key"),
+    [
+        ("string", "é/%2F", "é/%2F".encode()),
+        ("bytes", "AP-_", b"\x00\xff\xbf"),
+        ("bytes", "AA==", b"\x00"),
+        ("int", "-2", b"\xff" * 7 + b"\xfe"),
+        ("json", '{"id": 1}', b'{"id": 1}'),
+    ],
+)
+def test_a_key_goes_through_the_codec_of_its_table(codec: str, text: str, key: bytes) -> None:
+    assert key_of(text, codec_named(codec), LIMITS) == key
+
+
+@pytest.mark.parametrize(
+    ("codec", "text"),
+    [
+        ("string", ""),
+        ("bytes", "a+/b"),
+        ("bytes", "A"),
+        ("bytes", "AB"),
+        ("int", "1_000"),
+        ("int", " 1"),
+        ("int", "٣"),
+        ("int", "9223372036854775808"),
+        ("json", "{"),
+    ],
+)
+def test_a_key_that_the_codec_does_not_take_is_refused(codec: str, text: str) -> None:
+    with pytest.raises(Refused) as refused:
+        key_of(text, codec_named(codec), LIMITS)
+    assert (refused.value.status, refused.value.code) == (400, "bad_key")
+
+
+def test_a_key_is_limited_by_its_bytes_and_not_by_its_letters() -> None:
+    limits = Limits(key_bytes=4)
+    assert key_of("éé", codec_named("string"), limits) == "éé".encode()
+    with pytest.raises(Refused) as refused:
+        key_of("ééa", codec_named("string"), limits)
+    assert (refused.value.status, refused.value.code) == (414, "key_too_long")
+
+
+def test_a_prefix_is_only_for_keys_that_have_parts() -> None:
+    assert prefix_of("", codec_named("string"), LIMITS) == b""
+    assert prefix_of("AA", codec_named("bytes"), LIMITS) == b"\x00"
+    with pytest.raises(Refused, match="codec int"):
+        prefix_of("1", codec_named("int"), LIMITS)
+
+
+@pytest.mark.parametrize("raw", [b"", b"\x00", b"\xfb\xff\xfe", b"user-1"])
+def test_base64url_goes_both_ways(raw: bytes) -> None:
+    assert from_base64url(base64url(raw)) == raw
+
+
+def test_a_limit_of_nothing_is_refused() -> None:
+    with pytest.raises(BadInput, match="key_bytes=0"):
+        Limits(key_bytes=0)
