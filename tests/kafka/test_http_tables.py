@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ def users(connection: Connection, topic: str, tmp_path: Path) -> Iterator[Served
         yield made
 
 
-def keys_at(users: ServedTable, address: str) -> list[str]:
+def keys_at(users: ServedTable, address: str) -> list[Any]:
     told = ask(service_of(users), address)
     assert told.status == 200, told.body
     return [row["key"] for row in told.json["rows"]]
@@ -73,6 +74,20 @@ def test_rows_come_in_key_order_with_their_place_and_the_position(users: ServedT
 )
 def test_rows_are_limited_by_prefix_start_and_end(users: ServedTable, query: str, keys: list[str]) -> None:
     assert keys_at(users, f"/tables/users/rows?{query}") == keys
+
+
+@pytest.mark.parametrize("address", ["rows?limit=0&", "rows?cursor=x&", "rows/?"])
+def test_what_can_never_be_answered_does_not_wait_for_a_position(users: ServedTable, address: str) -> None:
+    assert ask(service_of(users, wait_s=60), f"/tables/users/{address}min_position=0:999").status == 400
+
+
+def test_rows_of_numbers_are_listed_too(connection: Connection, topic: str, tmp_path: Path) -> None:
+    ack = Table(connection, topic, key="int").put(7, "seven")
+    made = served(connection, topic, tmp_path / "numbers", key="int")
+    with made.replica:
+        made.replica.wait_for(ack)
+        assert keys_at(made, "/tables/users/rows") == [7]
+        assert ask(service_of(made), "/tables/users/rows?prefix=7").code == "bad_query"
 
 
 @pytest.mark.parametrize("query", ["", "&prefix=a", "&start=a%2F1&end=c"])

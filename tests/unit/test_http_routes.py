@@ -33,6 +33,7 @@ LIMITS = Limits()
         ("/users/user-1", Route("short row", "users", "user-1")),
         ("/health", Route("health")),
         ("/ready", Route("ready")),
+        ("/openapi.json", Route("openapi")),
     ],
 )
 def test_a_path_names_a_route(path: str, route: Route) -> None:
@@ -125,6 +126,8 @@ def test_a_key_goes_through_the_codec_of_its_table(codec: str, text: str, key: b
         ("bytes", "a+/b"),
         ("bytes", "A"),
         ("bytes", "AB"),
+        ("bytes", "AA="),
+        ("bytes", "AAAA=="),
         ("int", "1_000"),
         ("int", " 1"),
         ("int", "٣"),
@@ -147,7 +150,7 @@ def test_a_key_is_limited_by_its_bytes_and_not_by_its_letters() -> None:
 
 
 def test_a_prefix_is_only_for_keys_that_have_parts() -> None:
-    assert prefix_of("", codec_named("string"), LIMITS) == b""
+    assert [prefix_of("", codec_named(name), LIMITS) for name in ("string", "int", "json")] == [b""] * 3
     assert prefix_of("AA", codec_named("bytes"), LIMITS) == b"\x00"
     with pytest.raises(Refused, match="codec int"):
         prefix_of("1", codec_named("int"), LIMITS)

@@ -1,4 +1,5 @@
 """HTTP over one or more replicas.
 
-Read in this order: limits, answers, routes, keys, writes, tables, rows, pages, standing, service, server, running.
+Read in this order: limits, answers, routes, keys, writes, tables, rows, pages, standing, openapi, service, server,
+running.
 """

@@ -27,9 +27,11 @@ def key_of(text: str, codec: Codec, limits: Limits) -> bytes:
 
 def prefix_of(text: str, codec: Codec, limits: Limits) -> bytes:
     """The bytes that keys begin with: only where a part of a key is something that can be written."""
+    if not text:
+        return b""
     if codec.name not in ("string", "bytes"):
         raise Refused(400, "bad_query", f"prefix is not for keys of the codec {codec.name}", "use start and end")
-    return key_of(text, codec, limits) if text else b""
+    return key_of(text, codec, limits)
 
 
 def base64url(raw: bytes) -> str:
@@ -42,8 +44,8 @@ def from_base64url(text: str) -> bytes:
         raise ValueError
     bare = text.rstrip("=")
     raw = base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4))
-    # Several texts decode to the same bytes; only the one that we write is taken.
-    if base64url(raw) != bare:
+    # Several texts decode to the same bytes; only the one that we write is taken, with its padding or without.
+    if base64url(raw) != bare or (text != bare and len(text) % 4):
         raise ValueError
     return raw
 

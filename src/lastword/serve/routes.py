@@ -14,7 +14,9 @@ from urllib.parse import unquote_to_bytes
 from lastword.serve.answers import Refused
 from lastword.serve.limits import Limits
 
-Kind = Literal["tables", "table", "count", "rows", "row", "short rows", "short row", "short count", "health", "ready"]
+Kind = Literal[
+    "tables", "table", "count", "rows", "row", "short rows", "short row", "short count", "health", "ready", "openapi"
+]
 # The table with short routes beside the long ones.
 SHORT = "users"
 
@@ -29,7 +31,13 @@ _PARAMETERS: dict[Kind, frozenset[str]] = {
     "short row": frozenset({"min_position"}),
     "short count": frozenset({"min_position"}),
 }
-_FIXED: dict[str, Kind] = {"/tables": "tables", "/health": "health", "/ready": "ready", f"/{SHORT}": "short rows"}
+_FIXED: dict[str, Kind] = {
+    "/tables": "tables",
+    "/health": "health",
+    "/ready": "ready",
+    "/openapi.json": "openapi",
+    f"/{SHORT}": "short rows",
+}
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 from lastword.serve.answers import COMMON, Answer, Refused, answered_at, json_answer
 from lastword.serve.keys import key_of
 from lastword.serve.limits import Limits
+from lastword.serve.openapi import document
 from lastword.serve.pages import page_of, range_of
 from lastword.serve.routes import Route, is_write, parameters, route_of
 from lastword.serve.rows import point_read, row_body, value_body
@@ -38,6 +39,7 @@ class Service:
         self._tables = {table.name: table for table in tables}
         self._limits = limits
         self._waiting = Waiting(limits)
+        self._openapi = Answer(200, COMMON, document(self._tables.values(), limits))
 
     async def answer(self, request: Request) -> Answer:
         """The answer, whatever was asked; what is refused has the one error shape."""
@@ -55,6 +57,8 @@ class Service:
             if writing:
                 return await self._write(route, table, given, request)
             if "min_position" in given:
+                # What can never be answered must not wait first.
+                self._check(route, table, given)
                 await self._waiting.until(table, given["min_position"])
             return self._of_one(route, table, given, request)
         except Refused as refused:
@@ -66,8 +70,16 @@ class Service:
                 return json_answer({"status": "ok"})
             case "ready":
                 return readiness(self._tables.values())
+            case "openapi":
+                return self._openapi
             case _:
                 return json_answer({"tables": [standing(table) for table in self._tables.values()]})
+
+    def _check(self, route: Route, table: ServedTable, given: dict[str, str]) -> None:
+        if route.kind in ("row", "short row"):
+            key_of(route.key, table.key_codec, self._limits)
+        elif route.kind in ("rows", "short rows"):
+            range_of(table, given, self._limits)
 
     def _of_one(self, route: Route, table: ServedTable, given: dict[str, str], request: Request) -> Answer:
         match route.kind:

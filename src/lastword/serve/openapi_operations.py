@@ -1,0 +1,181 @@
+"""The parts of the OpenAPI document's operations: answers, refusals by their codes, headers and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lastword.serve.limits import Limits
+from lastword.serve.openapi_schemas import Node, ref
+
+LINES = "application/x-ndjson"
+JSON = "application/json"
+
+# code -> its status, and when it is answered
+CODES: dict[str, tuple[int, str]] = {
+    "bad_path": (400, "the path is not UTF-8"),
+    "bad_query": (400, "a parameter is unknown, given twice, badly encoded or out of range"),
+    "bad_key": (400, "not a key of this table's codec"),
+    "bad_position": (400, "not a position"),
+    "bad_cursor": (400, "the cursor was altered, or is of another query"),
+    "bad_value": (400, "the body is not a value of this table's codec"),
+    "bad_line": (400, "a line of the body is not right; nothing was written"),
+    "cross_origin": (403, "a write for a page of another site"),
+    "bad_host": (403, "the header Host is not a loopback name"),
+    "no_such_route": (404, "nothing is served at this path"),
+    "no_such_table": (404, "no table of this name is served"),
+    "key_not_found": (404, "no row of this key"),
+    "method_not_allowed": (405, "Allow says which are"),
+    "body_too_slow": (408, "the body did not come in time"),
+    "body_too_large": (413, "the body is longer than is taken"),
+    "value_too_large": (413, "the topic does not take a value of this size"),
+    "key_too_long": (414, "the key is longer than is taken"),
+    "query_too_long": (414, "the query is longer than is taken"),
+    "internal": (500, "a mistake of the server"),
+    "write_failed": (502, "the cluster refused it"),
+    "cluster_unreachable": (503, "the write was not acknowledged in time"),
+    "too_many_writes": (503, "too many writes wait for the cluster"),
+    "not_ready": (503, "there is nothing right to show yet"),
+    "too_many_waiting": (503, "too many reads wait for a position"),
+    "position_not_reached": (504, "the table did not reach min_position in time"),
+}
+_EVERYWHERE = ("bad_query", "bad_host", "query_too_long", "internal")
+WAITS = ("bad_position", "too_many_waiting", "position_not_reached")
+READS = ("not_ready", *WAITS)
+WRITES = ("cross_origin", "value_too_large", "write_failed", "cluster_unreachable", "too_many_writes")
+BODY = ("body_too_slow", "body_too_large")
+# Answered before the route is known, so never in the short shape.
+_NEVER_SHORT = frozenset({"bad_path", "bad_host", "internal"})
+
+_POSITION: Node = {
+    "description": "Everything before this position is in the answer.",
+    "required": True,
+    "schema": ref("position"),
+}
+_ETAG: Node = {
+    "description": "Changes with every write of the key.",
+    "required": True,
+    "schema": {"type": "string", "pattern": '^"[A-Za-z0-9+/_-]{8}-[0-9]+-[0-9]+"$'},
+}
+LINK: Node = {
+    "description": "The address of the next page; not there after the last one.",
+    "schema": {"type": "string", "pattern": '^<[^>]+>; rel="next"$'},
+}
+ALLOW: Node = {"description": "The methods of the path.", "required": True, "schema": {"type": "string"}}
+FRESH: Node = {"x-lastword-position": _POSITION}
+TAGGED: Node = {"etag": _ETAG, **FRESH}
+
+
+def reading(
+    name: str,
+    summary: str,
+    answer: Node,
+    *,
+    parameters: Iterable[Node] = (),
+    codes: Iterable[str] = (),
+    not_modified: bool = False,
+    short: bool = False,
+) -> Node:
+    """GET, and HEAD, which is answered alike but for the body."""
+    get = operation(f"get_{name}", summary, answer, parameters=parameters, codes=codes, short=short)
+    if not_modified:
+        get["responses"]["304"] = {"description": "The row is the one that If-None-Match names.", "headers": TAGGED}
+    bare = {status: _without_body(each) for status, each in get["responses"].items()}
+    head = {**get, "operationId": f"head_{name}", "summary": f"{summary}: the headers alone", "responses": bare}
+    return {"get": get, "head": head}
+
+
+def operation(
+    name: str,
+    summary: str,
+    answer: Node,
+    *,
+    parameters: Iterable[Node] = (),
+    codes: Iterable[str] = (),
+    body: tuple[str, Node] | None = None,
+    short: bool = False,
+) -> Node:
+    told: Node = {"operationId": name, "summary": summary}
+    if given := list(parameters):
+        told["parameters"] = given
+    if body is not None:
+        # No line at all is nothing to write, and no mistake.
+        told["requestBody"] = {"required": body[0] == JSON, "content": {body[0]: body[1]}}
+    told["responses"] = {"200": answer, **refusals([*codes, *_EVERYWHERE], short=short)}
+    return told
+
+
+def refusals(codes: Iterable[str], *, short: bool = False) -> Node:
+    """For each status the codes that may come with it."""
+    by_status: dict[int, list[str]] = {}
+    for code in codes:
+        by_status.setdefault(CODES[code][0], []).append(code)
+    return {str(status): _refusal(by_status[status], short=short) for status in sorted(by_status)}
+
+
+def _refusal(codes: list[str], *, short: bool) -> Node:
+    long = [code for code in codes if not short or code in _NEVER_SHORT]
+    shapes: list[Node] = [] if len(long) == len(codes) else [ref("short_error")]
+    if long:
+        shapes.append({**ref("error"), "properties": {"error": {"properties": {"code": {"enum": long}}}}})
+    description = "; ".join(f"{code}: {CODES[code][1]}" for code in codes)
+    told = _answer(description, shapes[0] if len(shapes) == 1 else {"anyOf": shapes})
+    # Of a key that is not there it is said how fresh that is.
+    return {**told, "headers": FRESH} if codes == ["key_not_found"] else told
+
+
+def done(schema: Node, *examples: Any, headers: Node | None = None) -> Node:
+    told = _answer("Done.", schema)
+    for example in examples:
+        told["content"][JSON]["example"] = example
+    return {**told, "headers": headers} if headers else told
+
+
+def _answer(description: str, schema: Node) -> Node:
+    return {"description": description, "content": {JSON: {"schema": schema}}}
+
+
+def _without_body(answer: Mapping[str, Any]) -> Node:
+    return {name: told for name, told in answer.items() if name != "content"}
+
+
+def constant(content: Node) -> Node:
+    fields = {name: {"const": told} for name, told in content.items()}
+    return {"type": "object", "properties": fields, "required": list(content)}
+
+
+def min_position() -> Node:
+    return {
+        "name": "min_position",
+        "in": "query",
+        "description": "Waits until the table has everything before this position.",
+        "schema": ref("position"),
+        "example": "0:0",
+    }
+
+
+def if_none_match() -> Node:
+    return {
+        "name": "if-none-match",
+        "in": "header",
+        "description": "An etag that you have: 304 where the row is still that one.",
+        "schema": {"type": "string"},
+    }
+
+
+def paging(limits: Limits) -> list[Node]:
+    most = limits.page_rows
+    return [
+        {
+            "name": "limit",
+            "in": "query",
+            "schema": {"type": "integer", "minimum": 1, "maximum": most, "default": most},
+            "example": min(10, most),
+        },
+        {
+            "name": "cursor",
+            "in": "query",
+            "description": "The end of the page before, as it was given, with the same prefix, start and end.",
+            "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{12,}$"},
+        },
+    ]

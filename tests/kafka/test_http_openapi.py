@@ -1,0 +1,110 @@
+"""What the server answers is what its OpenAPI document says: Schemathesis makes the requests and the checks from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lastword.kafka.connection import Connection
+from lastword.kafka.topics import create_topic, delete_topic
+from lastword.serve.limits import Limits
+from lastword.serve.running import Running, Wanted, running
+
+TESTS = Path(__file__).parents[1]
+# For each operation; a soak has more.
+EXAMPLES = 10 * int(os.environ.get("LASTWORD_SOAK", "1"))
+CODECS = {
+    "users": "key=string,value=json",
+    "numbers": "key=int,value=int",
+    "blobs": "key=bytes,value=bytes",
+    "objects": "key=json,value=string",
+}
+
+
+@pytest.fixture(scope="module")
+def served(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A table for each kind of key, with no patience for positions that are not reached."""
+    wanted = [Wanted.parse(f"{name}=openapi-{name},{codecs}") for name, codecs in CODECS.items()]
+    for each in wanted:
+        create_topic(connection, each.topic, partitions=3)
+    folder = tmp_path_factory.mktemp("openapi")
+    with running(connection, wanted, folder, port=0, limits=Limits(wait_s=0.05)) as made:
+        for table in made.tables:
+            table.replica.wait_until_ready(30)
+        yield made
+    for each in wanted:
+        delete_topic(connection, each.topic)
+
+
+def schemathesis(location: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """A run with every check, in a process of its own; the same requests each time."""
+    config = TESTS / "support/schemathesis.toml"
+    command = [str(Path(sys.executable).parent / "st"), "--config-file", str(config), "run", "--no-color", location]
+    environ = {**os.environ, "PYTHONPATH": str(TESTS), "PYTHONWARNINGS": "default"}
+    return subprocess.run(
+        [*command, "--checks", "all", *words], env=environ, capture_output=True, text=True, timeout=60 * EXAMPLES
+    )
+
+
+def told_by(run: subprocess.CompletedProcess[str]) -> str:
+    """What a person can read of its output: some addresses have thousands of letters."""
+    return "\n".join(line[:300] for line in (run.stdout + run.stderr).splitlines())
+
+
+@pytest.mark.soak
+def test_nothing_is_answered_that_the_document_does_not_say(served: Running) -> None:
+    run = schemathesis(f"{served.url}/openapi.json", "--max-examples", str(EXAMPLES))
+    assert run.returncode == 0, told_by(run)
+    assert "No issues found" in run.stdout
+    # All but the reading of the document itself.
+    assert f"Tested: {operations_of(document_of(served)) - 1}\n" in run.stdout
+
+
+def lie_about_status(document: dict[str, Any]) -> None:
+    del document["paths"]["/tables/users/rows/{key}"]["get"]["responses"]["404"]
+
+
+def lie_about_header(document: dict[str, Any]) -> None:
+    headers = document["paths"]["/tables/users/rows/{key}"]["get"]["responses"]["404"]["headers"]
+    headers["etag"] = {"required": True, "schema": {"type": "string"}}
+
+
+def lie_about_code(document: dict[str, Any]) -> None:
+    schema = document["paths"]["/tables/users/rows/{key}"]["get"]["responses"]["404"]["content"]["application/json"]
+    schema["schema"]["properties"]["error"]["properties"]["code"]["enum"] = ["gone"]
+
+
+@pytest.mark.parametrize(
+    ("lie", "found"),
+    [
+        (lie_about_status, "Undocumented status code"),
+        (lie_about_header, "Missing required response headers"),
+        (lie_about_code, "Response violates schema"),
+    ],
+)
+def test_a_document_that_is_not_true_is_found_out(served: Running, tmp_path: Path, lie: Any, found: str) -> None:
+    document = document_of(served)
+    lie(document)
+    (tmp_path / "openapi.json").write_text(json.dumps(document))
+    only = ("--include-name", "GET /tables/users/rows/{key}", "--phases", "examples", "--max-examples", "1")
+    run = schemathesis(str(tmp_path / "openapi.json"), "--url", served.url, *only)
+    assert run.returncode == 1
+    assert found in run.stdout
+
+
+def document_of(served: Running) -> dict[str, Any]:
+    with urllib.request.urlopen(f"{served.url}/openapi.json") as told:  # noqa: S310
+        document: dict[str, Any] = json.load(told)
+        return document
+
+
+def operations_of(document: dict[str, Any]) -> int:
+    return sum(len(methods) for methods in document["paths"].values())

@@ -1,0 +1,151 @@
+"""The OpenAPI document says what the routes, the limits and the page on HTTP say: nothing less and nothing more."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import jsonschema_rs
+import pytest
+import schemathesis
+
+from lastword.serve.answers import Refused
+from lastword.serve.limits import Limits
+from lastword.serve.openapi import document
+from lastword.serve.routes import Kind, is_write, parameters, route_of
+from lastword.serve.running import Wanted
+
+PAGE = (Path(__file__).parents[2] / "docs/http.md").read_text()
+TABLES = [
+    Wanted.parse(text)
+    for text in ("users=a", "numbers=b,key=int,value=int", "blobs=c,key=bytes,value=bytes", "objects=d,key=json")
+]
+DOCUMENT: dict[str, Any] = json.loads(document(TABLES, Limits()))
+METHODS = ("get", "head", "put", "post", "delete", "patch", "options", "trace")
+
+
+def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in DOCUMENT["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
+
+
+def address_of(path: str) -> str:
+    return path.replace("{table}", "users").replace("{key}", "1")
+
+
+def codes_in(node: Any) -> Iterator[str]:
+    """The codes that the schema of an error allows, wherever it stands."""
+    if isinstance(node, dict):
+        if isinstance(node.get("code"), dict) and "enum" in node["code"]:
+            yield from node["code"]["enum"]
+        for each in node.values():
+            yield from codes_in(each)
+    elif isinstance(node, list):
+        for each in node:
+            yield from codes_in(each)
+
+
+def test_the_document_is_openapi() -> None:
+    schemathesis.openapi.from_dict(DOCUMENT).validate()
+    names = [operation["operationId"] for _, _, operation in operations()]
+    assert len(names) == len(set(names))
+
+
+def test_every_kind_of_route_is_there() -> None:
+    assert {route_of(address_of(path)).kind for path in DOCUMENT["paths"]} == set(get_args(Kind))
+
+
+@pytest.mark.parametrize("path", DOCUMENT["paths"])
+def test_a_path_has_the_methods_that_its_route_takes(path: str) -> None:
+    def taken(method: str) -> bool:
+        try:
+            is_write(route_of(address_of(path)), method.upper())
+        except Refused:
+            return False
+        return True
+
+    assert set(DOCUMENT["paths"][path]) == {method for method in METHODS if taken(method)}
+
+
+@pytest.mark.parametrize("path", DOCUMENT["paths"])
+def test_a_path_has_the_parameters_that_its_route_knows(path: str) -> None:
+    with pytest.raises(Refused) as refused:
+        parameters(route_of(address_of(path)), "unknown=1", Limits())
+    known = set(refused.value.hint.removeprefix("this path takes: ").split(", ")) - {"none"}
+    told = DOCUMENT["paths"][path]["get"].get("parameters", [])
+    no_prefix = {"prefix"} if path in ("/tables/numbers/rows", "/tables/objects/rows") else set()
+    assert {each["name"] for each in told if each["in"] == "query"} == known - no_prefix
+
+
+def test_the_codes_and_statuses_are_those_of_the_page() -> None:
+    on_page = {(status, code) for status, code in re.findall(r"^\| (\d{3}) \| `(\w+)` \|", PAGE, re.MULTILINE)}
+    told = {
+        (status, code)
+        for _, _, operation in operations()
+        for status, answer in operation["responses"].items()
+        for code in codes_in(answer)
+    }
+    told |= {
+        (status, code)
+        for status, name in (("404", "no_such_route"), ("405", "method_not_allowed"))
+        for code in codes_in(DOCUMENT["components"]["responses"][name])
+    }
+    assert told == on_page
+    # The short routes tell no code: their statuses are those of the long ones.
+    for short, long in (("/users", "/tables/users/rows"), ("/users/{key}", "/tables/users/rows/{key}")):
+        paths = DOCUMENT["paths"]
+        assert set(paths[short]["get"]["responses"]) == set(paths[long]["get"]["responses"])
+
+
+def test_the_routes_are_those_of_the_page() -> None:
+    routes = re.findall(r"^\| (`[A-Z]+ /.*?) \| ", PAGE, re.MULTILINE)
+    on_page = set(re.findall(r"`(?:[A-Z]+ )?(/[^`? ]*)", " ".join(routes)))
+    told = {re.sub("/tables/(users|numbers|blobs|objects)", "/tables/{t}", path) for path in DOCUMENT["paths"]}
+    assert {path.replace("{table}", "{t}").replace("/users/{key}", "/users/{id}") for path in told} == on_page
+
+
+def test_limits_are_in_the_schemas() -> None:
+    made = json.loads(document(TABLES, Limits(key_bytes=7, page_rows=5, body_bytes=99)))
+    paths = made["paths"]
+    (key,) = [each for each in paths["/tables/users/rows/{key}"]["get"]["parameters"] if each["name"] == "key"]
+    (limit,) = [each for each in paths["/users"]["get"]["parameters"] if each["name"] == "limit"]
+    body = paths["/tables/users/rows"]["post"]["requestBody"]["content"]["application/x-ndjson"]["schema"]
+    assert (key["schema"]["maxLength"], limit["schema"]["maximum"], body["maxLength"]) == (7, 5, 99)
+    assert made["components"]["schemas"]["page_string_json"]["properties"]["rows"]["maxItems"] == 5
+
+
+def test_the_short_routes_are_there_only_for_a_table_served_as_users() -> None:
+    made = json.loads(document([Wanted.parse("other=a")], Limits()))
+    assert [path for path in made["paths"] if path.startswith("/users")] == []
+
+
+def test_every_example_is_of_its_schema() -> None:
+    seen = 0
+    for _, _, operation in operations():
+        for answer in operation["responses"].values():
+            for media in answer.get("content", {}).values():
+                if "example" in media:
+                    schema = {**media["schema"], "components": DOCUMENT["components"]}
+                    jsonschema_rs.validate(schema, media["example"])
+                    seen += 1
+    assert seen > 10
+
+
+@pytest.mark.parametrize(
+    ("schema", "instance"),
+    [
+        ("row_string_json", {"key": "a", "partition": 0, "offset": 1, "timestamp": 2}),
+        ("row_string_json", {"key": "a", "value_base64": "AA==", "partition": 0, "offset": 1, "timestamp": 2}),
+        ("row_int_int", {"key": "a", "value": 1, "partition": 0, "offset": 1, "timestamp": 2}),
+        ("line_string_json", {"key": "a", "value": 1, "tombstone": True}),
+        ("line_string_json", {"key": "a"}),
+        ("position", "0:1,"),
+    ],
+)
+def test_a_schema_refuses_what_is_never_answered(schema: str, instance: Any) -> None:
+    node = {"$ref": f"#/components/schemas/{schema}", "components": DOCUMENT["components"]}
+    assert not jsonschema_rs.is_valid(node, instance)
