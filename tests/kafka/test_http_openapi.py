@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import subprocess
@@ -27,6 +28,8 @@ CODECS = {
     "blobs": "key=bytes,value=bytes",
     "objects": "key=json,value=string",
 }
+KEYS = {"users": "a%2Fb", "numbers": "-7", "blobs": "AP8", "objects": "%5B1%5D"}
+VALUES = {"users": b'{"n":1}', "numbers": b"7", "blobs": b'"AP8="', "objects": b'"text"'}
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +101,29 @@ def test_a_document_that_is_not_true_is_found_out(served: Running, tmp_path: Pat
     run = schemathesis(str(tmp_path / "openapi.json"), "--url", served.url, *only)
     assert run.returncode == 1
     assert found in run.stdout
+
+
+def test_head_has_the_headers_of_get_and_no_body(served: Running) -> None:
+    asking, seen = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=15), 0
+    for table in CODECS:
+        asking.request("PUT", f"/tables/{table}/rows/{KEYS[table]}", VALUES[table])
+        place = json.loads(asking.getresponse().read())
+        next(each for each in served.tables if each.name == table).replica.wait_for(place["position"])
+    for path, methods in document_of(served)["paths"].items():
+        if "text/event-stream" in methods["get"]["responses"]["200"]["content"]:
+            continue
+        table = path.split("/")[2] if path.startswith("/tables/") else "users"
+        address = path.replace("{table}", "users").replace("{key}", KEYS.get(table, ""))
+        told = []
+        for method in ("GET", "HEAD"):
+            asking.request(method, address)
+            answer = asking.getresponse()
+            headers = sorted((name.lower(), text) for name, text in answer.getheaders() if name.lower() != "date")
+            told.append((answer.status, headers, answer.read()))
+        assert (told[0][0], told[0][:2], told[1][2]) == (200, told[1][:2], b""), path
+        seen += 1
+    asking.close()
+    assert seen > 10
 
 
 def document_of(served: Running) -> dict[str, Any]:

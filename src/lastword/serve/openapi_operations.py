@@ -20,6 +20,7 @@ CODES: dict[str, tuple[int, str]] = {
     "bad_cursor": (400, "the cursor was altered, or is of another query"),
     "bad_value": (400, "the body is not a value of this table's codec"),
     "bad_line": (400, "a line of the body is not right; nothing was written"),
+    "body_broken": (400, "the body ended before its end; nothing was written"),
     "cross_origin": (403, "a write for a page of another site"),
     "bad_host": (403, "the header Host is not a loopback name"),
     "no_such_route": (404, "nothing is served at this path"),
@@ -43,7 +44,7 @@ _EVERYWHERE = ("bad_query", "bad_host", "query_too_long", "internal")
 WAITS = ("bad_position", "too_many_waiting", "position_not_reached")
 READS = ("not_ready", *WAITS)
 WRITES = ("cross_origin", "value_too_large", "write_failed", "cluster_unreachable", "too_many_writes")
-BODY = ("body_too_slow", "body_too_large")
+BODY = ("body_broken", "body_too_slow", "body_too_large")
 # Answered before the route is known, so never in the short shape.
 _NEVER_SHORT = frozenset({"bad_path", "bad_host", "internal"})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import socket
 import threading
 import time
@@ -17,6 +18,7 @@ from granian.server.embed import Server
 from lastword.core.errors import BadInput, LastwordError
 from lastword.kafka.ports import PortPicker, is_free
 from lastword.serve.answers import Answer, Refused
+from lastword.serve.bodies import whole
 from lastword.serve.outlet import Gone, Outlet
 from lastword.serve.service import Request, Service
 from lastword.serve.streams import Stream
@@ -26,6 +28,9 @@ HOST = "127.0.0.1"
 _NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _START_S = 10.0
 _SLOW_HEADERS_MS = 10_000
+# For each connection: the largest head of a request, of which an address may have 64 KiB.
+_BUFFER_BYTES = 128 * 1024
+_BACKLOG = 1024
 
 _log = logging.getLogger(__name__)
 
@@ -81,7 +86,9 @@ class HttpServer:
             port=self.port,
             interface=Interfaces.RSGI,
             http=HTTPModes.http1,
-            http1_settings=HTTP1Settings(header_read_timeout=_SLOW_HEADERS_MS),
+            http1_settings=HTTP1Settings(header_read_timeout=_SLOW_HEADERS_MS, max_buffer_size=_BUFFER_BYTES),
+            backlog=_BACKLOG,
+            backpressure=_most_connections(),
             websockets=False,
             log_enabled=False,
         )
@@ -93,7 +100,13 @@ class HttpServer:
         try:
             _check_host(scope.headers.get("host"), self.port)
             told = await self._service.answer(
-                Request(scope.method, scope.path, scope.query_string, scope.headers, protocol),
+                Request(
+                    scope.method,
+                    scope.path,
+                    scope.query_string,
+                    scope.headers,
+                    whole(protocol, scope.headers),
+                )
             )
         except Refused as refused:
             told = refused.answer()
@@ -119,6 +132,14 @@ class HttpServer:
             _log.exception("a stream failed")
         finally:
             stream.close()
+
+
+def _most_connections() -> int:
+    """How many are taken at a time: one that nobody uses counts too, so many more than are answered at a time.
+
+    Half of the descriptors are left for the rest of the process: without any, nothing works.
+    """
+    return max(128, min(2048, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2))
 
 
 def _check_host(host: str | None, port: int) -> None:

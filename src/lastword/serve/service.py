@@ -136,12 +136,15 @@ class Service:
     async def _body(self, request: Request) -> bytes:
         """All of the body; Refused as soon as it is too long or too slow."""
         most, chunks, size = self._limits.body_bytes, [], 0
+        told = request.headers.get("content-length") or ""
+        if told.isdigit() and int(told) > most:
+            raise _too_large(most)
         try:
             async with asyncio.timeout(self._limits.body_s):
                 async for chunk in request.body:
                     size += len(chunk)
                     if size > most:
-                        raise Refused(413, "body_too_large", f"the body has more than {most} bytes", "send it in parts")
+                        raise _too_large(most)
                     chunks.append(chunk)
         except TimeoutError:
             raise Refused(408, "body_too_slow", "the body did not come in time", "send it again") from None
@@ -160,6 +163,10 @@ class Service:
             limit = f"&limit={given['limit']}" if "limit" in given else ""
             headers.append(("link", f'</{table.name}?cursor={cursor}{limit}>; rel="next"'))
         return Answer(200, headers, b"[%b]" % b",".join(bodies))
+
+
+def _too_large(most: int) -> Refused:
+    return Refused(413, "body_too_large", f"the body has more than {most} bytes", "send it in parts")
 
 
 def _check_origin(headers: RequestHeaders) -> None:

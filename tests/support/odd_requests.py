@@ -1,0 +1,88 @@
+"""Requests that are not quite requests, and what is answered: a part of it by granian itself, as docs/http.md says."""
+
+from __future__ import annotations
+
+from support.raw_http import put, request
+
+OTHER = "/tables/users/rows/other"
+GOOD = request("/health")
+CHUNKED = "Transfer-Encoding: chunked"
+UPGRADE = (
+    "Upgrade: websocket",
+    "Connection: Upgrade",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: " + "A" * 22 + "==",
+)
+
+# What is sent, the statuses that come back, and whether the connection is ended.
+ODD: dict[str, tuple[bytes, list[int], bool]] = {
+    "garbage": (b"\x00\x01\xff\xfe garbage\r\n\r\n", [400], True),
+    "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(50), [400], True),
+    "HTTP 0.9": (b"GET /health\r\n\r\n", [400], True),
+    "HTTP 1.0": (request("/health", version="1.0"), [200], True),
+    "HTTP 1.0 kept alive": (request("/health", "Connection: keep-alive", version="1.0"), [200], False),
+    "HTTP 1.2": (request("/health", version="1.2"), [400], True),
+    "the preface of HTTP 2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9), [], True),
+    "a wish for HTTP 2": (
+        request("/health", "Upgrade: h2c", "HTTP2-Settings: AAA", *UPGRADE),
+        [200],
+        False,
+    ),
+    "a web socket": (request("/health", "Upgrade: websocket", *UPGRADE), [200], False),
+    "an absolute target": (request("http://localhost/health"), [200], False),
+    "an authority": (request("localhost:80", method="CONNECT"), [404], False),
+    "an asterisk": (request("*", method="OPTIONS"), [404], False),
+    "no target": (request(""), [400], True),
+    "no slash": (request("health"), [404], False),
+    "dots": (request("/tables/../../etc/passwd"), [404], False),
+    "encoded dots": (request("/%2e%2e/%2e%2e/etc/passwd"), [404], False),
+    "two slashes": (request("//etc/passwd"), [404], False),
+    "backslashes": (request("/\\..\\..\\etc\\passwd"), [404], False),
+    "a NUL in a path": (request(b"/users/\x00"), [400], True),
+    "an encoded NUL": (request("/users/%00"), [404], False),
+    "a control byte in a path": (request(b"/users/\x07"), [400], True),
+    "bytes that are not UTF-8": (request(b"/users/\xff\xfe"), [400], True),
+    "encoded bytes that are not UTF-8": (request("/users/%ff%fe"), [400], False),
+    "raw UTF-8": (request("/users/é"), [404], False),
+    "a bad escape in a path": (request("/users/%zz%f"), [404], False),
+    "a bad escape in a query": (request("/users?limit=%zz"), [400], False),
+    "a long path": (request("/users/" + "a" * 60_000), [414], False),
+    "a longer path": (request("/users/" + "a" * 70_000), [414], True),
+    "the longest path": (request("/users/" + "a" * 2_000_000), [431], True),
+    "a long method": (request("/health", method="A" * 5000), [405], False),
+    "a method in small letters": (request("/health", method="get"), [405], False),
+    "a method that is none": (request("/health", method="G@T"), [400], True),
+    "a hundred headers": (request("/health", *(f"x{n}: a" for n in range(99))), [200], False),
+    "more headers": (request("/health", *(f"x{n}: a" for n in range(100))), [431], True),
+    "a long header": (request("/health", "x: " + "a" * 100_000), [200], False),
+    "a longer header": (request("/health", "x: " + "a" * 200_000), [431], True),
+    "a NUL in a header": (request("/health", "x: a\x00b"), [400], True),
+    "a header on two lines": (request("/health", "x: a\r\n b"), [400], True),
+    "a space before a colon": (request("/health", "x : a"), [400], True),
+    "a header that is not UTF-8": (request("/health", "x: \xff"), [200], False),
+    "lines without returns": (b"GET /health HTTP/1.1\nHost: localhost\n\n", [200], False),
+    "empty lines first": (b"\r\n\r\n" + GOOD, [200], False),
+    "a hundred at once": (GOOD * 100, [200] * 100, False),
+    "HEAD and GET at once": (request("/health", method="HEAD") * 2 + GOOD, [200] * 3, False),
+    "a good one and garbage": (GOOD + b"\x00garbage\r\n\r\n", [200, 400], True),
+    "a body for GET": (request("/health", "Content-Length: 5", body=b"hello") + GOOD, [200, 200], False),
+    "a body where nothing is": (put("/no", "Content-Length: 5", body=b"hello") + GOOD, [404, 200], False),
+    "a negative length": (put(OTHER, "Content-Length: -1", body=b"1"), [400], True),
+    "a length with a plus": (put(OTHER, "Content-Length: +1", body=b"1"), [400], True),
+    "a length that is too long": (put(OTHER, f"Content-Length: {2**63 - 1}", body=b"1"), [413], True),
+    "a length that is no number": (put(OTHER, f"Content-Length: {10**30}", body=b"1"), [400], True),
+    "a list of lengths": (put(OTHER, "Content-Length: 1, 1", body=b"1"), [400], True),
+    "two lengths": (put(OTHER, "Content-Length: 1", "Content-Length: 5", body=b"1"), [400], True),
+    "another encoding": (put(OTHER, "Transfer-Encoding: gzip", body=b"1"), [400], True),
+    "chunks in HTTP 1.0": (put(OTHER, CHUNKED, body=b"1\r\n1\r\n0\r\n\r\n", version="1.0"), [400], True),
+    "chunks": (put(OTHER, CHUNKED, body=b"1\r\n1\r\n0\r\n\r\n") + GOOD, [200, 200], False),
+    "chunks of no size": (put(OTHER, CHUNKED, body=b"zz\r\n1\r\n0\r\n\r\n"), [400], True),
+    "chunks of less than nothing": (put(OTHER, CHUNKED, body=b"-1\r\n1\r\n0\r\n\r\n"), [400], True),
+    "chunks of any size": (put(OTHER, CHUNKED, body=b"F" * 17 + b"\r\n1\r\n0\r\n\r\n"), [400], True),
+    "chunks with much to say": (put(OTHER, CHUNKED, body=b"1;" + b"a" * 99_999 + b"\r\n1\r\n"), [400], True),
+    "trailers": (put(OTHER, CHUNKED, body=b"1\r\n1\r\n0\r\nHost: x\r\n\r\n") + GOOD, [400, 200], False),
+    "a body that is waited for": (put(OTHER, "Content-Length: 1", "Expect: 100-continue"), [100], False),
+    "one that is not": (put("/no", "Content-Length: 1", "Expect: 100-continue"), [404], True),
+    "another host": (b"GET /health HTTP/1.1\r\nHost: evil.example\r\n\r\n", [403], False),
+    "no host": (b"GET /health HTTP/1.1\r\n\r\n", [200], False),
+}
