@@ -15,6 +15,7 @@ import schemathesis
 from lastword.serve.answers import Refused
 from lastword.serve.limits import Limits
 from lastword.serve.openapi import document
+from lastword.serve.openapi_operations import CODES
 from lastword.serve.routes import Kind, is_write, parameters, route_of
 from lastword.serve.running import Wanted
 
@@ -84,7 +85,8 @@ def test_a_path_has_the_parameters_that_its_route_knows(path: str) -> None:
 def test_the_codes_and_statuses_are_those_of_the_page() -> None:
     on_page = {(status, code) for status, code in re.findall(r"^\| (\d{3}) \| `(\w+)` \|", PAGE, re.MULTILINE)}
     told = {
-        (status, code)
+        # What a stream ends with comes after a status of 200.
+        (str(CODES[code][0]) if status == "200" else status, code)
         for _, _, operation in operations()
         for status, answer in operation["responses"].items()
         for code in codes_in(answer)

@@ -12,6 +12,7 @@ import msgspec
 
 from lastword import __version__
 from lastword.serve.limits import Limits
+from lastword.serve.openapi_changes import all_changes_path, changes_path
 from lastword.serve.openapi_operations import (
     ALLOW,
     BODY,
@@ -54,9 +55,9 @@ def document(tables: Iterable[Described], limits: Limits) -> bytes:
 
 
 def _document(tables: list[Described], limits: Limits) -> Node:
-    paths = _paths_of_all(tables)
+    paths = _paths_of_all(tables) | all_changes_path(tables)
     for table in tables:
-        paths |= _paths_of_rows(table, limits)
+        paths |= _paths_of_rows(table, limits) | changes_path(table)
         if table.name == SHORT:
             paths |= _short_paths(table, limits)
     return {

@@ -27,6 +27,7 @@ CODES: dict[str, tuple[int, str]] = {
     "no_such_table": (404, "no table of this name is served"),
     "key_not_found": (404, "no row of this key"),
     "method_not_allowed": (405, "Allow says which are"),
+    "position_gone": (410, "changes since this position can no longer be told"),
     "body_too_slow": (408, "the body did not come in time"),
     "body_too_large": (413, "the body is longer than is taken"),
     "value_too_large": (413, "the topic does not take a value of this size"),
@@ -38,6 +39,10 @@ CODES: dict[str, tuple[int, str]] = {
     "too_many_writes": (503, "too many writes wait for the cluster"),
     "not_ready": (503, "there is nothing right to show yet"),
     "too_many_waiting": (503, "too many reads wait for a position"),
+    "too_many_streams": (503, "too many change streams are open"),
+    "fell_behind": (503, "more changes came than are kept for a slow reader"),
+    "table_failed": (503, "the table can't go on by itself"),
+    "stopping": (503, "the server is being stopped"),
     "position_not_reached": (504, "the table did not reach min_position in time"),
 }
 _EVERYWHERE = ("bad_query", "bad_host", "query_too_long", "internal")
@@ -118,11 +123,16 @@ def _refusal(codes: list[str], *, short: bool) -> Node:
     long = [code for code in codes if not short or code in _NEVER_SHORT]
     shapes: list[Node] = [] if len(long) == len(codes) else [ref("short_error")]
     if long:
-        shapes.append({**ref("error"), "properties": {"error": {"properties": {"code": {"enum": long}}}}})
+        shapes.append(refusal_schema(long))
     description = "; ".join(f"{code}: {CODES[code][1]}" for code in codes)
     told = _answer(description, shapes[0] if len(shapes) == 1 else {"anyOf": shapes})
     # Of a key that is not there it is said how fresh that is.
     return {**told, "headers": FRESH} if codes == ["key_not_found"] else told
+
+
+def refusal_schema(codes: Iterable[str]) -> Node:
+    """The one error shape, with these codes and no others."""
+    return {**ref("error"), "properties": {"error": {"properties": {"code": {"enum": list(codes)}}}}}
 
 
 def done(schema: Node, *examples: Any, headers: Node | None = None) -> Node:

@@ -24,6 +24,11 @@ _BASE64: Node = {
 }
 # One text for each bytes: the bits that a last letter has too many are 0.
 _BASE64URL = "^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-][AQgw](==)?|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048]=?)?$"
+_WHERE: Node = {
+    "partition": _COUNT,
+    "offset": _COUNT,
+    "timestamp": {"type": "integer", "format": "int64", "minimum": -1, "description": "In ms."},
+}
 _PLACE = "[0-9]{1,19}:[0-9]{1,19}"
 _EXAMPLE_VALUES: dict[str, Any] = {"string": "Alice", "json": {"name": "Alice"}, "bytes": "QWxpY2U=", "int": 42}
 _EXAMPLE_KEYS: dict[str, Any] = {"string": "user-1", "json": {"id": 1}, "bytes": "dXNlci0x", "int": 1}
@@ -47,6 +52,14 @@ def ref(name: str) -> Node:
 def row_name(table: Described, part: str = "row") -> str:
     """The name of a schema that differs from codec to codec, not from table to table."""
     return f"{part}_{table.key_codec.name}_{table.value_codec.name}"
+
+
+def put_name(table: Described) -> str:
+    return row_name(table, "put")
+
+
+def delete_name(table: Described) -> str:
+    return row_name(table, "delete")
 
 
 def key_parameter(codec: Codec, limits: Limits, name: str, where: str) -> Node:
@@ -95,9 +108,12 @@ def components(tables: list[Described], limits: Limits) -> Node:
         "place": _closed({"partition": _COUNT, "offset": _COUNT, "position": ref("position")}),
         "written": _closed({"written": _COUNT, "position": ref("position")}),
         "count": _closed({"count": _COUNT}),
+        "reset": _closed({"reason": {"type": "string"}, "table": {"type": "string"}}, optional=("table",)),
     }
     for table in tables:
         made[row_name(table)] = _row(table)
+        made[put_name(table)] = _row(table, named=True)
+        made[delete_name(table)] = _delete(table)
         made[row_name(table, "line")] = _line(table)
         made[row_name(table, "page")] = _closed(
             {
@@ -145,26 +161,40 @@ def example_standing(table: Described) -> Node:
     }
 
 
-def _row(table: Described) -> Node:
-    damaged = {"description": "Bytes that the codec can't read.", **_BASE64}
+def _row(table: Described, *, named: bool = False) -> Node:
+    """A row; as an event of several tables' changes with the name of its own."""
+    fields: Node = {
+        **_either("key", table.key_codec),
+        **_either("value", table.value_codec),
+        "decode_error": {"type": "string"},
+        **({"table": {"type": "string"}} if named else {}),
+    }
     return {
-        **_closed(
-            {
-                "key": value_schema(table.key_codec),
-                "key_base64": damaged,
-                "value": value_schema(table.value_codec),
-                "value_base64": damaged,
-                "decode_error": {"type": "string"},
-                "partition": _COUNT,
-                "offset": _COUNT,
-                "timestamp": {"type": "integer", "format": "int64", "minimum": -1, "description": "In ms."},
-            },
-            optional=("key", "key_base64", "value", "value_base64", "decode_error"),
-        ),
+        **_closed({**_WHERE, **fields}, optional=tuple(fields)),
         "allOf": [_one_of("key", "key_base64"), _one_of("value", "value_base64")],
         "dependentRequired": {"key_base64": ["decode_error"], "value_base64": ["decode_error"]},
         "examples": [example_row(table)],
     }
+
+
+def _delete(table: Described) -> Node:
+    """The data of an event that says that a row is gone."""
+    maybe: Node = {
+        **_either("key", table.key_codec),
+        "decode_error": {"type": "string"},
+        "table": {"type": "string"},
+        "swept": {"const": True, "description": "Found by comparing: the tombstone itself was compacted away."},
+    }
+    return {
+        **_closed({"tombstone": {"const": True}, **_WHERE, **maybe}, optional=tuple(maybe)),
+        **_one_of("key", "key_base64"),
+        "dependentRequired": {"key_base64": ["decode_error"]},
+    }
+
+
+def _either(name: str, codec: Codec) -> Node:
+    damaged = {"description": "Bytes that the codec can't read.", **_BASE64}
+    return {name: value_schema(codec), f"{name}_base64": damaged}
 
 
 def _line(table: Described) -> Node:
