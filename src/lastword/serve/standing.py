@@ -20,10 +20,11 @@ _WHY = {
 def standing(table: ServedTable) -> dict[str, Any]:
     """What is served under a name, and how far it is; without rows while there is nothing to show."""
     state = table.replica.state
-    position, rows = _shown(table)
-    told = {
+    topic_id, position, rows = _shown(table)
+    told: dict[str, Any] = {
         "name": table.name,
         "topic": table.replica.topic,
+        "topic_id": topic_id,
         "key": table.key_codec.name,
         "value": table.value_codec.name,
         "partitions": len(position),
@@ -49,11 +50,11 @@ def readiness(tables: Iterable[ServedTable]) -> Answer:
     return json_answer({"ready": True})
 
 
-def _shown(table: ServedTable) -> tuple[Position, int | None]:
-    def found(store: Store) -> tuple[Position, int]:
-        return store.position, len(store)
+def _shown(table: ServedTable) -> tuple[str | None, Position, int | None]:
+    def found(store: Store) -> tuple[str, Position, int]:
+        return store.topic_id, store.position, len(store)
 
     try:
         return table.ask(found)
     except Refused:
-        return Position(), None
+        return None, Position(), None
