@@ -19,7 +19,7 @@ from lastword.kafka.topics import create_topic, delete_topic
 from lastword.replica.layout import pack_row
 from lastword.replica.store import Store
 from lastword.serve.limits import Limits
-from lastword.serve.running import Running, Wanted, running
+from lastword.serve.running import Front, Running, Wanted, running
 from lastword.table import Table
 from support.command_line import CommandLine
 from support.replicas import log_now, store_on_disk
@@ -151,8 +151,8 @@ def test_an_instance_that_stands_still_is_explained_by_its_position(
         users.put(name, 1)
     wanted = [Wanted.parse(f"users={topic}")]
     with (
-        running(connection, wanted, tmp_path / "one", port=0) as one,
-        running(connection, wanted, tmp_path / "two", port=0, limits=Limits(wait_s=1)) as two,
+        running(connection, wanted, tmp_path / "one", Front(port=0)) as one,
+        running(connection, wanted, tmp_path / "two", Front(port=0), limits=Limits(wait_s=1)) as two,
     ):
         ready(one, two)
         store = two.tables[0].replica.ask(lambda store: store)
@@ -248,8 +248,8 @@ def test_a_table_that_only_one_server_has_is_a_difference(
     create_topic(connection, other, partitions=1)
     both = [Wanted.parse(f"users={topic}"), Wanted.parse(f"more={other}")]
     with (
-        running(connection, both, tmp_path / "one", port=0) as one,
-        running(connection, both[:1], tmp_path / "two", port=0) as two,
+        running(connection, both, tmp_path / "one", Front(port=0)) as one,
+        running(connection, both[:1], tmp_path / "two", Front(port=0)) as two,
     ):
         ready(one, two)
         done = compare(lastword, one.url, two.url)
@@ -278,8 +278,8 @@ def test_of_two_topics_keys_and_values_are_compared_and_that_is_said(
             for key, value in rows:
                 table.put(key, value)
     with (
-        running(connection, [Wanted.parse(f"users={topic}")], tmp_path / "one", port=0) as one,
-        running(connection, [Wanted.parse(f"users={copy}")], tmp_path / "two", port=0) as two,
+        running(connection, [Wanted.parse(f"users={topic}")], tmp_path / "one", Front(port=0)) as one,
+        running(connection, [Wanted.parse(f"users={copy}")], tmp_path / "two", Front(port=0)) as two,
     ):
         ready(one, two)
         done = compare(lastword, one.url, two.url)
@@ -303,8 +303,8 @@ def test_keys_of_every_kind_are_compared(
         producer.produce(topic, key=key, value=b"not JSON")
     assert producer.flush(10) == 0
     with (
-        running(connection, [Wanted.parse(f"users={topic}")], tmp_path / "one", port=0) as one,
-        running(connection, [Wanted.parse(f"users={topic}")], tmp_path / "two", port=0) as two,
+        running(connection, [Wanted.parse(f"users={topic}")], tmp_path / "one", Front(port=0)) as one,
+        running(connection, [Wanted.parse(f"users={topic}")], tmp_path / "two", Front(port=0)) as two,
     ):
         ready(one, two)
         assert compare(lastword, one.url, two.url).stdout.startswith("users: equal, 5 rows at ")

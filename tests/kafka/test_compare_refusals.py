@@ -15,7 +15,7 @@ import pytest
 from lastword.kafka.connection import Connection
 from lastword.kafka.ports import PortPicker
 from lastword.kafka.topics import create_topic
-from lastword.serve.running import Wanted, running
+from lastword.serve.running import Front, Wanted, running
 from support.command_line import CommandLine
 from support.logs import Put, leave_open
 from support.serving import Instance
@@ -145,7 +145,7 @@ def test_a_table_that_is_not_ready_is_not_compared(
     lastword: CommandLine, connection: Connection, topic: str, tmp_path: Path
 ) -> None:
     producer = leave_open(connection, topic, [Put(key=b"a", value=b"1", partition=0)])
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path / "one", port=0) as one:
+    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path / "one", Front(port=0)) as one:
         done = compare(lastword, one.url, one.url)
         assert (done.returncode, f"users at {one.url} is not ready, it is " in done.stderr) == (2, True), done.stderr
         assert f"compare again when {one.url}/ready says so" in done.stderr
@@ -161,10 +161,11 @@ def test_the_first_token_of_a_file_is_sent_to_both(alone: CommandLine, tmp_path:
             self.say(200, b'{"tables": []}')
 
     tokens = tmp_path / "tokens"
-    tokens.write_text("# ours\n\nread one-token\nwrite another\n")
+    tokens.write_text("# ours\n\nread one-token-of-ours-1234\nwrite another-token-of-ours\n")
+    tokens.chmod(0o600)
     with serving(Guard) as url:
         assert compare(alone, url, url, "--token-file", str(tokens)).returncode == 0
-    assert seen == ["Bearer one-token"] * 2
+    assert seen == ["Bearer one-token-of-ours-1234"] * 2
 
 
 @pytest.mark.parametrize("text", ["", "# none\n", "secret-alone\n", "admin secret\n", "read\n"])
@@ -173,5 +174,6 @@ def test_a_token_file_that_can_not_be_read_is_refused_without_showing_it(
 ) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text(text)
+    tokens.chmod(0o600)
     done = compare(alone, "http://127.0.0.1:1", "http://127.0.0.1:1", "--token-file", str(tokens))
     assert (done.returncode, str(tokens) in done.stderr, "secret" in done.stderr) == (2, True, False)

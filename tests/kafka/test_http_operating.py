@@ -21,17 +21,18 @@ from lastword.table import Table
 from support.listening import ChangeReader
 from support.waiting import eventually
 
+ALL = "0.0.0.0"  # noqa: S104
 READ, WRITE = "read-0123456789abcdef", "write-0123456789abcdef"
 
 
 @pytest.fixture(scope="module")
-def written(connection: Connection) -> Iterator[str]:
+def written(connection: Connection) -> str:
     topic = "operating"
     create_topic(connection, topic, partitions=3)
     with Table(connection, topic) as table:
         table.put_many([(f"secret-key-{number:03}", {"n": number, "text": "x" * 100}) for number in range(100)])
         table.put("long", "y" * 20_000)
-    yield topic
+    return topic
 
 
 @pytest.fixture
@@ -58,10 +59,10 @@ def test_with_tokens_reads_and_writes_are_apart_and_health_is_open(
     connection: Connection, written: str, tmp_path: Path
 ) -> None:
     tokens = Tokens(reading=[READ], writing=[WRITE])
-    front = Front(port=0, host="0.0.0.0", tokens=tokens)
+    front = Front(port=0, host=ALL, tokens=tokens)
     with running(connection, [Wanted.parse(f"users={written}")], tmp_path, front) as made:
         made.tables[0].replica.wait_until_ready(30)
-        served = Running(url=made.url.replace("0.0.0.0", "127.0.0.1"), tables=made.tables)
+        served = Running(url=made.url.replace(ALL, "127.0.0.1"), tables=made.tables)
         for path in ("/tables", "/tables/users/rows/long", "/users", "/metrics", "/tables/users/changes", "/changes"):
             status, headers, body = get(served, path)
             assert (status, headers["www-authenticate"]) == (401, "Bearer"), path

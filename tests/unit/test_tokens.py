@@ -87,7 +87,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         tokens_of(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "2001:db8::1"])
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "2001:db8::1"])  # noqa: S104
 def test_an_address_that_others_can_reach_needs_tokens(tokens: Tokens, host: str) -> None:
     with pytest.raises(BadInput, match="can be reached by others: say who may read and write with --token-file"):
         Front(host=host, port=0)

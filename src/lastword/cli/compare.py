@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from lastword.cli import options
 from lastword.cli.output import Progress, note, print_json, print_table, shown, styled
-from lastword.core.errors import BadInput
 
 if TYPE_CHECKING:
     from lastword.serve.comparing import Outcome
@@ -39,10 +38,11 @@ lastword compare http://127.0.0.1:8090/tables/users http://127.0.0.1:8091/tables
 def compare(args: argparse.Namespace) -> int:
     from lastword.serve.client import Address
     from lastword.serve.comparing import compared
+    from lastword.serve.tokens import read_tokens
 
     addresses = (Address.parse(args.first), Address.parse(args.second))
     urls = (addresses[0].server, addresses[1].server)
-    token = first_token(Path(args.token_file)) if args.token_file else None
+    token = read_tokens(Path(args.token_file))[0][1] if args.token_file else None
     progress = _TableProgress()
     are_equal = True
     for outcome in compared(*addresses, token=token, tell=progress.tell):
@@ -55,23 +55,6 @@ def compare(args: argparse.Namespace) -> int:
         for line in outcome.notes:
             note(line)
     return 0 if are_equal else 1
-
-
-def first_token(path: Path) -> str:
-    """The first token of a file of tokens; no message shows one."""
-    try:
-        lines = path.read_text(encoding="ascii").splitlines()
-    except (OSError, UnicodeDecodeError) as failure:
-        reason = failure.strerror if isinstance(failure, OSError) else "not ASCII text"
-        raise BadInput(f"tokens in {path}: {reason}: check --token-file") from None
-    for number, line in enumerate(lines, 1):
-        words = line.split()
-        if not words or words[0].startswith("#"):
-            continue
-        if len(words) != 2 or words[0] not in ("read", "write"):
-            raise BadInput(f"{path}:{number}: not `read TOKEN` or `write TOKEN`: write one token a line")
-        return words[1]
-    raise BadInput(f"{path} has no token: write one as a line  read TOKEN")
 
 
 class _TableProgress:
