@@ -14,7 +14,7 @@ _HEAD = """\
 <!-- Made by scripts/write_docs.py from the parsers of src/lastword/cli. -->
 
 Exit codes: 0 done; 1 the thing asked for is not so (no such key or topic, a check failed); 2 bad usage or input;
-3 the cluster could not be reached. Errors are one line on stderr: what, where, what next. Data goes to stdout.
+3 the cluster or server can't be reached. Errors are one line on stderr: what, where, what next. Data goes to stdout.
 
 Without `--bootstrap-servers`, `LASTWORD_BOOTSTRAP_SERVERS` or `bootstrap.servers` in the settings file, a verb uses the
 local cluster named `default`. Positions are written `0:18,1:5,2:9`: for each partition the next offset.

@@ -14,7 +14,7 @@ import pytest
 from lastword.kafka.connection import Connection
 from lastword.kafka.topics import create_topic
 from lastword.serve.limits import Limits
-from lastword.serve.running import Running, Wanted, running
+from lastword.serve.running import Front, Running, Wanted, running
 from lastword.table import Table
 from support.listening import ChangeReader
 from support.replicas import QUICK, ghosts_made, recreate, write_rows
@@ -34,7 +34,7 @@ def table(connection: Connection, topic: str) -> Table:
 
 @pytest.fixture
 def served(connection: Connection, topic: str, tmp_path: Path) -> Iterator[Running]:
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, port=0) as made:
+    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
         made.tables[0].replica.wait_until_ready(30)
         yield made
 
@@ -93,7 +93,7 @@ def test_what_was_missed_comes_whole_in_however_many_legs_it_takes(
 ) -> None:
     monkeypatch.setattr("lastword.serve.listening._LEG_BYTES", 2000)
     limits = Limits(stream_bytes=3000)
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, port=0, limits=limits) as served:
+    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
         served.tables[0].replica.wait_until_ready(30)
         table.put_many([(f"k{number:03}", "x" * 100) for number in range(100)])
         with closing(changes(served, "?after=0:0,1:0,2:0")) as reader:
@@ -129,7 +129,7 @@ def test_several_tables_come_in_one_stream_and_go_on_together(
     create_topic(connection, other, partitions=1)
     second = Table(connection, other, value="string")
     wanted = [Wanted.parse(f"users={topic}"), Wanted.parse(f"notes={other},value=string")]
-    with running(connection, wanted, tmp_path, port=0) as served:
+    with running(connection, wanted, tmp_path, Front(port=0)) as served:
         for each in served.tables:
             each.replica.wait_until_ready(30)
         with closing(ChangeReader(served.url, "/changes?tables=users,notes")) as reader:
@@ -169,7 +169,7 @@ def test_a_position_whose_tombstones_may_be_gone_is_gone(
     with Table(connection, topic_name) as users:
         users.put_many([("a", 1), ("b", 2)])
     ghosts_made(connection, topic_name, tmp_path / "home", "a")
-    with running(connection, [Wanted.parse(f"users={topic_name}")], tmp_path / "data", port=0) as served:
+    with running(connection, [Wanted.parse(f"users={topic_name}")], tmp_path / "data", Front(port=0)) as served:
         served.tables[0].replica.wait_until_ready(30)
         reader = ChangeReader(served.url, "/tables/users/changes", last_event_id="0:2")
         assert (reader.status, reader.body["error"]["code"]) == (410, "position_gone")
@@ -191,7 +191,7 @@ def test_readers_are_told_when_the_table_was_built_again(connection: Connection,
 
 def test_a_quiet_stream_is_kept_alive(connection: Connection, topic: str, tmp_path: Path) -> None:
     limits = Limits(heartbeat_s=0.1)
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, port=0, limits=limits) as served:
+    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
         served.tables[0].replica.wait_until_ready(30)
         with closing(changes(served)) as reader, pytest.raises(TimeoutError):
             reader.take(1, timeout_s=1)
@@ -203,7 +203,7 @@ def test_only_so_many_streams_are_open_and_one_that_ends_makes_room(
     connection: Connection, topic: str, tmp_path: Path
 ) -> None:
     limits = Limits(streams=2)
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, port=0, limits=limits) as served:
+    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
         served.tables[0].replica.wait_until_ready(30)
         first, second = changes(served), changes(served)
         third = ChangeReader(served.url, "/tables/users/changes")
@@ -225,7 +225,7 @@ def test_a_reader_who_takes_nothing_is_cut_off_and_no_other(
 ) -> None:
     # More than all of it, so that nobody falls behind for another reason.
     limits = Limits(stall_s=1.0, stream_bytes=64 * 1024 * 1024)
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, port=0, limits=limits) as served:
+    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
         served.tables[0].replica.wait_until_ready(30)
         stalled, quick = changes(served), changes(served)
         seen: list[int] = []
@@ -246,7 +246,7 @@ def test_a_slow_reader_is_told_why_it_was_cut_off_and_can_go_on(
     connection: Connection, topic: str, table: Table, tmp_path: Path
 ) -> None:
     limits = Limits(stream_bytes=1024 * 1024)
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, port=0, limits=limits) as served:
+    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
         served.tables[0].replica.wait_until_ready(30)
         with closing(changes(served)) as slow:
             for number in range(200):
@@ -262,7 +262,7 @@ def test_a_slow_reader_is_told_why_it_was_cut_off_and_can_go_on(
 
 
 def test_a_server_that_stops_says_so_to_those_who_listen(connection: Connection, topic: str, tmp_path: Path) -> None:
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, port=0) as served:
+    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0)) as served:
         served.tables[0].replica.wait_until_ready(30)
         reader = changes(served)
         began = time.monotonic()

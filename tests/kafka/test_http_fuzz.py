@@ -21,6 +21,8 @@ import pytest
 
 from lastword.kafka.connection import Connection
 from lastword.kafka.topics import create_topic, delete_topic
+from lastword.serve.running import Front, Running, Wanted, running
+from lastword.serve.tokens import Tokens
 from lastword.table import Table
 from support.command_line import CommandLine
 from support.odd_requests import CHUNKED, GOOD, ODD, OTHER
@@ -30,6 +32,7 @@ from support.waiting import eventually
 
 ROUNDS = int(os.environ.get("LASTWORD_SOAK", "1"))
 TOPIC = "fuzzed-profiles"
+TOKEN = "read-0123456789abcdef"  # noqa: S105
 PLAIN = "/tables/users/rows/plain"
 SLACK_MB = 150
 SLACK_DESCRIPTORS = 20
@@ -82,6 +85,14 @@ def server(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> 
     process.communicate(timeout=30)
     delete_topic(connection, TOPIC)
     assert process.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def guarded(connection: Connection, server: Fuzzed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The same table where nobody gets in without a token."""
+    front = Front(port=0, tokens=Tokens(reading=[TOKEN], writing=[]))
+    with running(connection, [Wanted.parse(f"users={TOPIC}")], tmp_path_factory.mktemp("guarded"), front) as made:
+        yield made
 
 
 @pytest.fixture
@@ -236,6 +247,21 @@ def test_connections_that_are_never_used_keep_nobody_waiting(bounded: Fuzzed) ->
     assert [each.recv(1) for each in unused] == [b""] * UNUSED
     for each in (*unused, *slow):
         each.close()
+
+
+NO_TOKENS = ["", "Bearer", "Bearer ", TOKEN, f"Basic {TOKEN}", f"Bearer {TOKEN[:-1]}", f"Bearer {TOKEN} {TOKEN}"]
+NO_TOKENS += ["Bearer \xff", "Bearer \x00", "Bearer " + "a" * 100_000, "Bearer " * 1000, f"Bearer\t{TOKEN}"]
+
+
+@pytest.mark.parametrize("told", NO_TOKENS, ids=range(len(NO_TOKENS)))
+def test_what_is_no_token_opens_nothing_and_no_token_is_told(
+    connection: Connection, guarded: Running, caplog: pytest.LogCaptureFixture, told: str
+) -> None:
+    port = int(guarded.url.rpartition(":")[2])
+    back = exchange(port, request("/tables", f"Authorization: {told}"))
+    assert back.statuses in ([401], [400])
+    assert TOKEN.encode() not in back.raw
+    assert TOKEN not in caplog.text
 
 
 def test_one_connection_carries_many_requests_of_all_kinds(fuzzed: Fuzzed) -> None:

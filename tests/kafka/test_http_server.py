@@ -19,7 +19,7 @@ from lastword.core.errors import BadInput, NotFound
 from lastword.kafka.connection import Connection
 from lastword.kafka.topics import create_topic, delete_topic
 from lastword.serve.limits import Limits
-from lastword.serve.running import Running, Wanted, running
+from lastword.serve.running import Front, Running, Wanted, running
 from lastword.table import Table
 from support.command_line import CommandLine
 from support.waiting import eventually
@@ -33,7 +33,7 @@ def topic(connection: Connection, topic_name: str) -> str:
 
 @pytest.fixture
 def served(connection: Connection, topic: str, tmp_path: Path) -> Iterator[Running]:
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, port=0) as made:
+    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
         made.tables[0].replica.wait_until_ready(30)
         yield made
 
@@ -112,7 +112,7 @@ def test_one_process_serves_several_tables_with_their_codecs(
     Table(connection, topic).put("a", {"n": 1})
     Table(connection, other, value="string").put("a", "text")
     wanted = [Wanted.parse(f"users={topic}"), Wanted.parse(f"texts={other},value=string")]
-    with running(connection, wanted, tmp_path, port=0) as made:
+    with running(connection, wanted, tmp_path, Front(port=0)) as made:
         eventually(lambda: get(made.url, "/ready")[0] == 200)
         values = [json.loads(get(made.url, f"/tables/{name}/rows/a")[2])["value"] for name in ("users", "texts")]
     delete_topic(connection, other)
@@ -125,7 +125,7 @@ def test_a_port_that_is_taken_is_refused_and_not_shared(
     port, wanted = address_of(served.url)[1], [Wanted.parse(f"users={topic}")]
     with (
         pytest.raises(BadInput, match=f"port {port} is taken"),
-        running(connection, wanted, tmp_path / "second", port=port),
+        running(connection, wanted, tmp_path / "second", Front(port=port)),
     ):
         pass
 
@@ -133,7 +133,9 @@ def test_a_port_that_is_taken_is_refused_and_not_shared(
 def test_a_stop_lets_a_request_under_way_finish(connection: Connection, topic: str, tmp_path: Path) -> None:
     table, told = Table(connection, topic), []
     first = table.put("a", 1)
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, port=0, limits=Limits(wait_s=5)) as made:
+    with running(
+        connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0), limits=Limits(wait_s=5)
+    ) as made:
         made.tables[0].replica.wait_for(first)
         path = f"/tables/users/rows/a?min_position={first.partition}:{first.offset + 2}"
         asking = threading.Thread(target=lambda: told.append(get(made.url, path)))
@@ -156,7 +158,7 @@ def test_a_name_or_a_topic_is_served_once(connection: Connection, topic: str, tm
     for texts in ([f"a={topic}", f"a={topic}2"], [f"a={topic}", f"b={topic}"]):
         with (
             pytest.raises(BadInput, match="is given to two tables"),
-            running(connection, [Wanted.parse(text) for text in texts], tmp_path, port=0),
+            running(connection, [Wanted.parse(text) for text in texts], tmp_path, Front(port=0)),
         ):
             pass
 
@@ -164,7 +166,7 @@ def test_a_name_or_a_topic_is_served_once(connection: Connection, topic: str, tm
 def test_a_topic_that_is_not_there_is_said_at_once(connection: Connection, topic_name: str, tmp_path: Path) -> None:
     with (
         pytest.raises(NotFound, match=topic_name),
-        running(connection, [Wanted.parse(f"a={topic_name}")], tmp_path, port=0),
+        running(connection, [Wanted.parse(f"a={topic_name}")], tmp_path, Front(port=0)),
     ):
         pass
 

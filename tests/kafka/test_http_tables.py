@@ -172,6 +172,7 @@ def test_the_tables_are_listed_with_how_they_stand(users: ServedTable) -> None:
     assert told == {
         "name": "users",
         "topic": users.replica.topic,
+        "topic_id": users.replica.ask(lambda store: store.topic_id),
         "key": "string",
         "value": "json",
         "partitions": 3,

@@ -13,7 +13,7 @@ import pytest
 from lastword.kafka.connection import Connection
 from lastword.kafka.ports import PortPicker
 from lastword.kafka.topics import create_topic
-from lastword.serve.running import Wanted, running
+from lastword.serve.running import Front, Wanted, running
 from lastword.serve.service import Request
 from lastword.serve.tables import ServedTable
 from lastword.serve.writes import Writes
@@ -184,7 +184,7 @@ def test_more_writes_than_may_wait_are_refused(users: ServedTable) -> None:
 
 
 def test_rows_are_written_over_real_sockets(connection: Connection, topic: str, tmp_path: Path) -> None:
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, port=0) as made:
+    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
         asking = http.client.HTTPConnection(made.url.removeprefix("http://"), timeout=15)
         positions = []
         for method, path, body in (

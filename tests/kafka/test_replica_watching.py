@@ -108,7 +108,7 @@ def test_a_watcher_that_falls_behind_is_cut_off_and_the_table_goes_on(users: Tab
         for value in range(12):
             ack = users.put("a", value)
         replica.wait_for(ack)
-        given = []
+        given: list[int] = []
         with pytest.raises(FellBehind, match="more than 10 changes behind"):
             given.extend(row.value for row in slow)
         assert replica["a"] == 11

@@ -25,11 +25,12 @@ TABLES = [
     for text in ("users=a", "numbers=b,key=int,value=int", "blobs=c,key=bytes,value=bytes", "objects=d,key=json")
 ]
 DOCUMENT: dict[str, Any] = json.loads(document(TABLES, Limits()))
+GUARDED: dict[str, Any] = json.loads(document(TABLES, Limits(), guarded=True))
 METHODS = ("get", "head", "put", "post", "delete", "patch", "options", "trace")
 
 
-def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for path, methods in DOCUMENT["paths"].items():
+def operations(document: dict[str, Any] = DOCUMENT) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
         for method, operation in methods.items():
             yield path, method, operation
 
@@ -51,13 +52,14 @@ def codes_in(node: Any) -> Iterator[str]:
 
 
 def test_the_document_is_openapi() -> None:
-    schemathesis.openapi.from_dict(DOCUMENT).validate()
+    for each in (DOCUMENT, GUARDED):
+        schemathesis.openapi.from_dict(each).validate()
     names = [operation["operationId"] for _, _, operation in operations()]
     assert len(names) == len(set(names))
 
 
 def test_every_kind_of_route_is_there() -> None:
-    assert {route_of(address_of(path)).kind for path in DOCUMENT["paths"]} == set(get_args(Kind))
+    assert {route_of(address_of(path)).kind for path in DOCUMENT["paths"]} == {*get_args(Kind)} - {"nowhere"}
 
 
 @pytest.mark.parametrize("path", DOCUMENT["paths"])
@@ -87,7 +89,7 @@ def test_the_codes_and_statuses_are_those_of_the_page() -> None:
     told = {
         # What a stream ends with comes after a status of 200.
         (str(CODES[code][0]) if status == "200" else status, code)
-        for _, _, operation in operations()
+        for _, _, operation in (*operations(), *operations(GUARDED))
         for status, answer in operation["responses"].items()
         for code in codes_in(answer)
     }
@@ -108,6 +110,17 @@ def test_the_routes_are_those_of_the_page() -> None:
     on_page = set(re.findall(r"`(?:[A-Z]+ )?(/[^`? ]*)", " ".join(routes)))
     told = {re.sub("/tables/(users|numbers|blobs|objects)", "/tables/{t}", path) for path in DOCUMENT["paths"]}
     assert {path.replace("{table}", "{t}").replace("/users/{key}", "/users/{id}") for path in told} == on_page
+
+
+def test_a_token_is_needed_everywhere_but_for_health_and_readiness() -> None:
+    assert (GUARDED["security"], DOCUMENT.get("security")) == ([{"token": []}], None)
+    for path, method, operation in operations(GUARDED):
+        is_open = path in ("/health", "/ready")
+        assert ("401" in operation["responses"]) == (operation.get("security") != []) == (not is_open)
+        codes = set(codes_in(operation["responses"]))
+        assert ("forbidden" in codes) == (method in ("put", "post", "delete"))
+        # Whoever has a token may come by any name.
+        assert "bad_host" not in codes
 
 
 def test_limits_are_in_the_schemas() -> None:

@@ -30,6 +30,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "dump": ("row_reads", "the table as JSON lines that `load` reads"),
     "records": ("row_reads", "the raw log: every record, tombstone and gap"),
     "serve": ("serve", "HTTP over one or more tables"),
+    "compare": ("compare", "are two instances of `serve` equal"),
     "demo": ("demo", "scenarios that play themselves"),
     "bench": ("bench", "benchmarks, side by side with the alternative"),
 }
@@ -47,7 +48,7 @@ Start with:  lastword up --detach   then   lastword scan user-profiles
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one command; the exit code: 0 done, 1 not so, 2 bad usage or input, 3 the cluster could not be reached."""
+    """Runs one command; the exit code: 0 done, 1 not so, 2 bad usage or input, 3 nobody could be reached."""
     words = sys.argv[1:] if argv is None else argv
     # A stream that the caller closed is None in Python.
     sys.stdout = sys.stdout or _nowhere()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import resource
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +25,10 @@ def parser(verb: str) -> argparse.ArgumentParser:
         """lastword serve --table users=user-profiles --table settings=app-settings,value=string --port 8090
 curl http://127.0.0.1:8090/tables/users/rows/user-1
 curl 'http://127.0.0.1:8090/tables/users/rows?prefix=user-&limit=10'
-curl http://127.0.0.1:8090/users/count""",
+curl http://127.0.0.1:8090/users/count
+curl -X PUT -d '{"name": "Alice"}' http://127.0.0.1:8090/tables/users/rows/user-1
+curl -N http://127.0.0.1:8090/tables/users/changes
+lastword serve --table users=user-profiles --host 0.0.0.0 --token-file tokens.txt""",
         serve,
     )
     made.add_argument(
@@ -39,25 +44,56 @@ curl http://127.0.0.1:8090/users/count""",
     made.add_argument(
         "--data", metavar="DIR", help="where the replicas live (default: one place for each cluster, port and topic)"
     )
+    made.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="default 127.0.0.1; any that others can reach needs --token-file",
+    )
+    made.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="who may read and write: lines like  read TOKEN  and  write TOKEN , readable by its owner alone",
+    )
+    made.add_argument("--access-log", action="store_true", help="a line of JSON on standard output for each request")
     options.add_connection(made)
     return made
 
 
 def serve(args: argparse.Namespace) -> int:
-    from lastword.serve.running import Wanted, running
+    from lastword.serve.access import AccessLog
+    from lastword.serve.running import Front, Wanted, running
+    from lastword.serve.tokens import tokens_of
 
     wanted = [Wanted.parse(text) for text in args.table]
+    access = AccessLog(sys.stdout.buffer) if args.access_log else None
+    front = Front(
+        port=args.port,
+        host=args.host,
+        tokens=tokens_of(Path(args.token_file)) if args.token_file else None,
+        access=access,
+    )
     connection = options.connection(args)
     folder = Path(args.data) if args.data else _default_folder(str(connection.reach().cluster_id), args.port)
     # Like Ctrl-C, at any moment: replicas are closed in order.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
+    _raise_open_files()
     try:
-        with running(connection, wanted, folder, port=args.port) as served:
+        with running(connection, wanted, folder, front) as served:
             _attend(served)
     except KeyboardInterrupt:
+        if access is not None:
+            access.close()
         print("stopped", flush=True)
     return 0
+
+
+def _raise_open_files() -> None:
+    """As many as this user may have: each connection takes one, and a stream two."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _default_folder(cluster_id: str, port: int) -> Path:

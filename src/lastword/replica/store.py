@@ -84,6 +84,8 @@ class Store:
         self.folder = folder
         self.readable = readable
         self.last_good_bytes = last_good_bytes
+        # Since it was opened.
+        self.applied_records = 0
         self.db = _opened(folder)
         self.rows, self.others, self.kept, self._places_family = (
             cast(Family, self.db.get_column_family(name)) for name in _FAMILIES
@@ -93,6 +95,7 @@ class Store:
             self._refuse_another_format()
             hidden = [len(unpack_rows(raw)) for raw in self.others.values()]
             self.standing = Standing(self._read_places(), len(hidden), sum(hidden))
+            self._at: tuple[Standing | None, Position] = None, Position()
             self.kept_bytes = sum(map(len, self.kept.values()))
         except BaseException:
             self.close()
@@ -135,7 +138,13 @@ class Store:
 
     @property
     def position(self) -> Position:
-        return Position({partition: place.position for partition, place in self.places.items()})
+        standing, position = self._at
+        if standing is not self.standing:
+            # Kept until the next commit, because every read over HTTP asks for it.
+            standing = self.standing
+            position = Position({partition: place.position for partition, place in standing.places.items()})
+            self._at = standing, position
+        return position
 
     @property
     def poison_rows(self) -> int:
@@ -181,6 +190,7 @@ class Store:
         """
         positions = {partition: place.position for partition, place in self.places.items()}
         fresh = [r for r in records if r.key is not None and r.offset >= positions.get(r.partition, 0)]
+        self.applied_records += len(fresh)
         return self._committed(fresh, places)
 
     def sweep(self, ghosts: Sequence[bytes], partition: int, place: Place) -> Applied:

@@ -14,7 +14,6 @@ from lastword import __version__
 from lastword.serve.limits import Limits
 from lastword.serve.openapi_changes import all_changes_path, changes_path
 from lastword.serve.openapi_operations import (
-    ALLOW,
     BODY,
     FRESH,
     JSON,
@@ -24,6 +23,7 @@ from lastword.serve.openapi_operations import (
     TAGGED,
     WAITS,
     WRITES,
+    completed,
     constant,
     done,
     if_none_match,
@@ -49,36 +49,42 @@ from lastword.serve.openapi_schemas import (
 from lastword.serve.routes import SHORT
 
 
-def document(tables: Iterable[Described], limits: Limits) -> bytes:
-    """The document as JSON."""
-    return msgspec.json.encode(_document(list(tables), limits))
+def document(tables: Iterable[Described], limits: Limits, *, guarded: bool = False) -> bytes:
+    """The document as JSON; guarded: where a token is needed."""
+    return msgspec.json.encode(_document(list(tables), limits, guarded=guarded))
 
 
-def _document(tables: list[Described], limits: Limits) -> Node:
+def _document(tables: list[Described], limits: Limits, *, guarded: bool) -> Node:
     paths = _paths_of_all(tables) | all_changes_path(tables)
     for table in tables:
         paths |= _paths_of_rows(table, limits) | changes_path(table)
         if table.name == SHORT:
             paths |= _short_paths(table, limits)
-    return {
+    told: Node = {
         "openapi": "3.1.0",
         "info": {
             "title": "lastword",
             "version": __version__,
             "description": "Log-compacted Kafka topics as tables. A path that is not here is answered with "
-            "no_such_route, a method that its path does not have with method_not_allowed.",
+            "no_such_route, a method that its path does not have with method_not_allowed. Answers of 8 KiB and more "
+            "are compressed with gzip for a client that takes it.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "paths": paths,
+        "paths": completed(paths, guarded=guarded),
         "components": {
             "schemas": components(tables, limits),
             "responses": {
                 "no_such_route": refusals(["no_such_route"])["404"],
-                "method_not_allowed": {**refusals(["method_not_allowed"])["405"], "headers": {"allow": ALLOW}},
+                "method_not_allowed": refusals(["method_not_allowed"])["405"],
             },
         },
     }
+    if guarded:
+        about = "A token of the server's file; one for writing may also read."
+        told["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "description": about}}
+        told["security"] = [{"token": []}]
+    return told
 
 
 def _paths_of_all(tables: list[Described]) -> Node:
@@ -96,6 +102,11 @@ def _paths_of_all(tables: list[Described]) -> Node:
         "/ready": reading("ready", "Every table is ready", done(constant({"ready": True})), codes=("not_ready",)),
         "/openapi.json": reading(
             "openapi", "This document", done({"type": "object", "required": ["openapi", "paths"]})
+        ),
+        "/metrics": reading(
+            "metrics",
+            "What Prometheus is told",
+            {"description": "Its text format.", "content": {"text/plain": {"schema": {"type": "string"}}}},
         ),
         "/tables": reading(
             "tables",

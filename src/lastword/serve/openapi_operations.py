@@ -7,8 +7,11 @@ from typing import Any
 
 from lastword.serve.limits import Limits
 from lastword.serve.openapi_schemas import Node, ref
+from lastword.serve.routes import OPEN_KINDS, route_of
 
 LINES = "application/x-ndjson"
+# Of an operation that is not completed.
+_CODES, _SHORT = "codes", "short"
 JSON = "application/json"
 
 # code -> its status, and when it is answered
@@ -21,6 +24,8 @@ CODES: dict[str, tuple[int, str]] = {
     "bad_value": (400, "the body is not a value of this table's codec"),
     "bad_line": (400, "a line of the body is not right; nothing was written"),
     "body_broken": (400, "the body ended before its end; nothing was written"),
+    "unauthorized": (401, "no token, or none that is known"),
+    "forbidden": (403, "the token may read and not write"),
     "cross_origin": (403, "a write for a page of another site"),
     "bad_host": (403, "the header Host is not a loopback name"),
     "no_such_route": (404, "nothing is served at this path"),
@@ -45,7 +50,7 @@ CODES: dict[str, tuple[int, str]] = {
     "stopping": (503, "the server is being stopped"),
     "position_not_reached": (504, "the table did not reach min_position in time"),
 }
-_EVERYWHERE = ("bad_query", "bad_host", "query_too_long", "internal")
+_EVERYWHERE = ("bad_query", "query_too_long", "internal")
 WAITS = ("bad_position", "too_many_waiting", "position_not_reached")
 READS = ("not_ready", *WAITS)
 WRITES = ("cross_origin", "value_too_large", "write_failed", "cluster_unreachable", "too_many_writes")
@@ -59,17 +64,24 @@ _POSITION: Node = {
     "schema": ref("position"),
 }
 _ETAG: Node = {
-    "description": "Changes with every write of the key.",
+    "description": "Changes with every write of the key; weak where the answer is compressed.",
     "required": True,
-    "schema": {"type": "string", "pattern": '^"[A-Za-z0-9+/_-]{8}-[0-9]+-[0-9]+"$'},
+    "schema": {"type": "string", "pattern": '^(W/)?"[A-Za-z0-9+/_-]{8}-[0-9]+-[0-9]+"$'},
 }
 LINK: Node = {
     "description": "The address of the next page; not there after the last one.",
     "schema": {"type": "string", "pattern": '^<[^>]+>; rel="next"$'},
 }
-ALLOW: Node = {"description": "The methods of the path.", "required": True, "schema": {"type": "string"}}
 FRESH: Node = {"x-lastword-position": _POSITION}
 TAGGED: Node = {"etag": _ETAG, **FRESH}
+# Of what is refused with one code alone.
+_HEADERS: dict[str, Node] = {
+    "key_not_found": FRESH,
+    "unauthorized": {"www-authenticate": {"required": True, "schema": {"const": "Bearer"}}},
+    "method_not_allowed": {
+        "allow": {"description": "The methods of the path.", "required": True, "schema": {"type": "string"}}
+    },
+}
 
 
 def reading(
@@ -86,8 +98,7 @@ def reading(
     get = operation(f"get_{name}", summary, answer, parameters=parameters, codes=codes, short=short)
     if not_modified:
         get["responses"]["304"] = {"description": "The row is the one that If-None-Match names.", "headers": TAGGED}
-    bare = {status: _without_body(each) for status, each in get["responses"].items()}
-    head = {**get, "operationId": f"head_{name}", "summary": f"{summary}: the headers alone", "responses": bare}
+    head = {**get, "operationId": f"head_{name}", "summary": f"{summary}: the headers alone"}
     return {"get": get, "head": head}
 
 
@@ -101,14 +112,38 @@ def operation(
     body: tuple[str, Node] | None = None,
     short: bool = False,
 ) -> Node:
+    """An operation that is still to be completed: its refusals are only named."""
     told: Node = {"operationId": name, "summary": summary}
     if given := list(parameters):
         told["parameters"] = given
     if body is not None:
         # No line at all is nothing to write, and no mistake.
         told["requestBody"] = {"required": body[0] == JSON, "content": {body[0]: body[1]}}
-    told["responses"] = {"200": answer, **refusals([*codes, *_EVERYWHERE], short=short)}
-    return told
+    return {**told, "responses": {"200": answer}, _CODES: list(codes), _SHORT: short}
+
+
+def completed(paths: Node, *, guarded: bool) -> Node:
+    """The paths with all that may be refused on them; guarded: where a token is needed."""
+    return {
+        path: {
+            method: _completed(told, method, guarded=guarded, is_open=route_of(path).kind in OPEN_KINDS)
+            for method, told in methods.items()
+        }
+        for path, methods in paths.items()
+    }
+
+
+def _completed(told: Node, method: str, *, guarded: bool, is_open: bool) -> Node:
+    codes = [*told[_CODES], *_EVERYWHERE]
+    if not guarded:
+        codes.append("bad_host")
+    elif not is_open:
+        codes += ["unauthorized"] if method in ("get", "head") else ["unauthorized", "forbidden"]
+    responses = {**told["responses"], **refusals(codes, short=told[_SHORT])}
+    if method == "head":
+        responses = {status: _without_body(each) for status, each in responses.items()}
+    done = {name: part for name, part in told.items() if name not in (_CODES, _SHORT)} | {"responses": responses}
+    return {**done, "security": []} if guarded and is_open else done
 
 
 def refusals(codes: Iterable[str], *, short: bool = False) -> Node:
@@ -126,8 +161,8 @@ def _refusal(codes: list[str], *, short: bool) -> Node:
         shapes.append(refusal_schema(long))
     description = "; ".join(f"{code}: {CODES[code][1]}" for code in codes)
     told = _answer(description, shapes[0] if len(shapes) == 1 else {"anyOf": shapes})
-    # Of a key that is not there it is said how fresh that is.
-    return {**told, "headers": FRESH} if codes == ["key_not_found"] else told
+    headers = _HEADERS.get(codes[0])
+    return {**told, "headers": headers} if headers and len(codes) == 1 else told
 
 
 def refusal_schema(codes: Iterable[str]) -> Node:

@@ -149,6 +149,7 @@ def example_standing(table: Described) -> Node:
     return {
         "name": table.name,
         "topic": "user-profiles",
+        "topic_id": "x8uVfLZNQmG1nRbYpKs0Tw",
         "key": table.key_codec.name,
         "value": table.value_codec.name,
         "partitions": 3,
@@ -235,6 +236,7 @@ def _standing() -> Node:
     fields: Node = {
         "name": {"type": "string"},
         "topic": {"type": "string"},
+        "topic_id": {"type": ["string", "null"], "description": "null while there is nothing right to show."},
         "key": codec,
         "value": codec,
         "partitions": _COUNT,

@@ -27,12 +27,17 @@ Kind = Literal[
     "short count",
     "health",
     "ready",
+    "metrics",
     "openapi",
+    "nowhere",
 ]
+# What a load balancer asks for, which has no token; they tell nothing that needs one.
+OPEN_KINDS: frozenset[Kind] = frozenset({"health", "ready"})
 # The table with short routes beside the long ones.
 SHORT = "users"
 
 _READS = ("GET", "HEAD")
+METHODS = frozenset({"GET", "HEAD", "PUT", "DELETE", "POST"})
 _WRITES: dict[Kind, tuple[str, ...]] = {"row": ("PUT", "DELETE"), "rows": ("POST",)}
 _PARAMETERS: dict[Kind, frozenset[str]] = {
     "table": frozenset({"min_position"}),
@@ -51,6 +56,7 @@ _FIXED: dict[str, Kind] = {
     "/health": "health",
     "/ready": "ready",
     "/openapi.json": "openapi",
+    "/metrics": "metrics",
     f"/{SHORT}": "short rows",
 }
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -65,6 +71,9 @@ class Route(NamedTuple):
     @property
     def is_short(self) -> bool:
         return self.kind.startswith("short")
+
+
+NOWHERE = Route("nowhere")
 
 
 def route_of(path: str) -> Route:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 
 from lastword.core.codecs import Codec, codec_named
@@ -14,10 +15,12 @@ from lastword.kafka.connection import Connection
 from lastword.kafka.topic_names import refuse_illegal
 from lastword.replica.replica import Replica
 from lastword.replica.settings import ReplicaSettings
+from lastword.serve.access import AccessLog
 from lastword.serve.limits import Limits
-from lastword.serve.server import HttpServer
+from lastword.serve.server import LOOPBACK, HttpServer
 from lastword.serve.service import Service
 from lastword.serve.tables import ServedTable
+from lastword.serve.tokens import Tokens
 from lastword.serve.writes import Writes
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -58,9 +61,30 @@ class Running:
     tables: tuple[ServedTable, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Front:
+    """Where and to whom it is served."""
+
+    port: int
+    host: str = LOOPBACK
+    tokens: Tokens | None = None
+    access: AccessLog | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            is_public = not ip_address(self.host).is_loopback
+        except ValueError:
+            raise BadInput(f"--host {self.host}: give an address of this machine, like 127.0.0.1 or 0.0.0.0") from None
+        if is_public and self.tokens is None:
+            raise BadInput(
+                f"--host {self.host} can be reached by others: say who may read and write with --token-file FILE "
+                "(lines like  read TOKEN  and  write TOKEN)"
+            )
+
+
 @contextmanager
 def running(
-    connection: Connection, wanted: Sequence[Wanted], folder: Path, *, port: int, limits: Limits | None = None
+    connection: Connection, wanted: Sequence[Wanted], folder: Path, front: Front, *, limits: Limits | None = None
 ) -> Iterator[Running]:
     """The tables, served until the end of the `with` block, each with a folder of its own; not all ready at once."""
     _check_distinct("name", [each.name for each in wanted])
@@ -76,7 +100,15 @@ def running(
             writes = Writes(connection, each.topic, waiting=limits.waiting_writes)
             stack.callback(writes.close)
             tables.append(ServedTable(each.name, each.key_codec, each.value_codec, replica, writes))
-        server = HttpServer(Service(tables, limits), port=port, stall_s=limits.stall_s)
+        service = Service(tables, limits, front.tokens)
+        stack.callback(service.close)
+        server = HttpServer(
+            service,
+            host=front.host,
+            port=front.port,
+            stall_s=limits.stall_s,
+            access=front.access,
+        )
         # Stopped first, so that requests under way still find their table.
         stack.callback(server.stop)
         server.start()

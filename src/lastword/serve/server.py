@@ -1,4 +1,4 @@
-"""The server: granian in a thread of this process, on loopback, with a handler that does little but pass things on."""
+"""The server: granian in a thread of this process, with a handler that does little but pass things on."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
+from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, LastwordError
 from lastword.kafka.ports import PortPicker, is_free
+from lastword.serve.access import Access, AccessLog
 from lastword.serve.answers import Answer, Refused
 from lastword.serve.bodies import whole
 from lastword.serve.outlet import Gone, Outlet
 from lastword.serve.service import Request, Service
 from lastword.serve.streams import Stream
 
-HOST = "127.0.0.1"
+LOOPBACK = "127.0.0.1"
 # A page of another site can't set the header Host: so one whose name was turned to point here is told apart by it.
 _NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _START_S = 10.0
@@ -38,10 +40,21 @@ _log = logging.getLogger(__name__)
 class HttpServer:
     """Serves from its start to its stop; port 0 takes a free one."""
 
-    def __init__(self, service: Service, *, port: int, stall_s: float, drain_s: float = 5.0) -> None:
+    def __init__(
+        self,
+        service: Service,
+        *,
+        host: str,
+        port: int,
+        stall_s: float,
+        access: AccessLog | None = None,
+        drain_s: float = 5.0,
+    ) -> None:
         self.port = port or _free_port()
+        self._host = host
         self._service = service
         self._stall_s = stall_s
+        self._access = access
         self._drain_s = drain_s
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: Any = None
@@ -51,16 +64,20 @@ class HttpServer:
 
     @property
     def url(self) -> str:
-        return f"http://{HOST}:{self.port}"
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self.port}"
 
     def start(self) -> None:
         """Returns when requests are taken."""
         # Asked for here, because granian shares a port with whoever has it already, and says nothing.
-        if not is_free(self.port):
-            raise BadInput(f"port {self.port} is taken: choose another with --port, or --port 0 for a free one")
+        if not is_free(self.port, self._host):
+            raise BadInput(
+                f"port {self.port} of {self._host} is taken, or no address of this machine: "
+                "choose another with --port, or --port 0 for a free one"
+            )
         self._thread.start()
         give_up_at = time.monotonic() + _START_S
-        while not _answers(self.port):
+        while not _answers(self._host, self.port):
             if not self._thread.is_alive() or time.monotonic() >= give_up_at:
                 raise LastwordError(f"no HTTP on port {self.port}: {self._failure or 'it did not start in time'}")
             time.sleep(0.01)
@@ -82,7 +99,7 @@ class HttpServer:
     async def _serve(self) -> None:
         self._server = Server(
             self._answer,
-            address=HOST,
+            address=self._host,
             port=self.port,
             interface=Interfaces.RSGI,
             http=HTTPModes.http1,
@@ -97,8 +114,10 @@ class HttpServer:
 
     async def _answer(self, scope: Any, protocol: Any) -> None:
         """What granian calls for each request."""
+        began = time.perf_counter()
         try:
-            _check_host(scope.headers.get("host"), self.port)
+            if not self._service.is_guarded:
+                _check_host(scope.headers.get("host"), self.port)
             told = await self._service.answer(
                 Request(
                     scope.method,
@@ -114,17 +133,26 @@ class HttpServer:
             _log.exception("an answer failed")
             told = _surprise()
         if isinstance(told, Stream):
-            await self._run_stream(told, scope, protocol)
+            status, size = 200, await self._run_stream(told, scope, protocol)
         elif told.body:
             protocol.response_bytes(told.status, told.headers, told.body)
+            status, size = told.status, len(told.body)
         else:
             protocol.response_empty(told.status, told.headers)
+            status, size = told.status, 0
+        if self._access is not None:
+            took_ms = round((time.perf_counter() - began) * 1000, 3)
+            access = Access(now_ms(), scope.client, scope.method, scope.path, status, size, took_ms)
+            self._access.note(access)
 
-    async def _run_stream(self, stream: Stream, scope: Any, protocol: Any) -> None:
+    async def _run_stream(self, stream: Stream, scope: Any, protocol: Any) -> int:
+        """How many bytes were sent until it ended."""
+        sent = 0
         try:
             with closing(Outlet(protocol, scope.client, self.port, stall_s=self._stall_s)) as outlet:
                 outlet.open(200, stream.headers)
                 await stream.run(outlet)
+                sent = outlet.sent_bytes
         except Gone:
             # Before the first byte was sent.
             protocol.response_empty(499, [])
@@ -132,6 +160,7 @@ class HttpServer:
             _log.exception("a stream failed")
         finally:
             stream.close()
+        return sent
 
 
 def _most_connections() -> int:
@@ -144,7 +173,7 @@ def _most_connections() -> int:
 
 def _check_host(host: str | None, port: int) -> None:
     if host is not None and host.lower().removesuffix(f":{port}") not in _NAMES:
-        raise Refused(403, "bad_host", "this server answers to loopback names only", f"ask for it as {HOST}")
+        raise Refused(403, "bad_host", "this server answers to loopback names only", f"ask for it as {LOOPBACK}")
 
 
 def _surprise() -> Answer:
@@ -156,9 +185,11 @@ def _free_port() -> int:
         return picker.free()
 
 
-def _answers(port: int) -> bool:
+def _answers(host: str, port: int) -> bool:
+    # An address that stands for all of them is no place to connect to everywhere.
+    reached = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)  # noqa: S104
     try:
-        socket.create_connection((HOST, port), timeout=1).close()
+        socket.create_connection((reached, port), timeout=1).close()
     except OSError:
         return False
     return True

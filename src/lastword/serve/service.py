@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Protocol
 
 from lastword.serve.answers import COMMON, Answer, Refused, answered_at, json_answer
+from lastword.serve.compression import compressed, is_long
 from lastword.serve.events import begins
 from lastword.serve.keys import key_of
 from lastword.serve.limits import Limits
+from lastword.serve.metrics import Metrics, Requests
 from lastword.serve.openapi import document
 from lastword.serve.pages import page_of, range_of
-from lastword.serve.routes import Route, is_write, parameters, route_of
+from lastword.serve.routes import METHODS, NOWHERE, OPEN_KINDS, Route, is_write, parameters, route_of
 from lastword.serve.rows import point_read, row_body, value_body
 from lastword.serve.standing import readiness, standing
 from lastword.serve.streams import Stream, Streams
 from lastword.serve.tables import ServedTable
+from lastword.serve.tokens import Tokens
 from lastword.serve.waiting import Waiting, position_of
 from lastword.serve.writes import acknowledged, delete_of, put_of, writes_of
+
+_PAGES = 2
 
 
 class RequestHeaders(Protocol):
@@ -38,25 +45,48 @@ class Request(NamedTuple):
 class Service:
     """Knows no server: what it is asked for comes as a Request. Used from one event loop."""
 
-    def __init__(self, tables: Iterable[ServedTable], limits: Limits) -> None:
+    def __init__(self, tables: Iterable[ServedTable], limits: Limits, tokens: Tokens | None = None) -> None:
         self._tables = {table.name: table for table in tables}
         self._limits = limits
+        self._tokens = tokens
         self._waiting = Waiting(limits)
-        self._openapi = Answer(200, COMMON, document(self._tables.values(), limits))
+        self._openapi = Answer(200, COMMON, document(self._tables.values(), limits, guarded=tokens is not None))
+        # Pages take milliseconds, in which the event loop answers hundreds of point reads.
+        self._paging = ThreadPoolExecutor(_PAGES, thread_name_prefix="pages")
         self.streams = Streams(limits, self._waiting)
+        self._requests = Requests()
+        self._metrics = Metrics(self._tables.values(), self._requests, self.streams)
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether nobody gets in without a token."""
+        return self._tokens is not None
 
     async def answer(self, request: Request) -> Answer | Stream:
         """The answer, whatever was asked, or a stream to be run; what is refused has the one error shape."""
-        short = False
+        began = time.perf_counter()
+        route = NOWHERE
+        told: Answer | Stream
         try:
             route = route_of(request.path)
-            short = route.is_short
-            writing = is_write(route, request.method)
-            given = parameters(route, request.query, self._limits) if request.query else {}
-            if route.kind in ("changes", "all changes"):
-                return await self._changes(route, given, request)
-            if not route.table:
-                return self._of_all(route)
+            told = await self._told(route, request)
+        except Refused as refused:
+            told = refused.answer(short=route.is_short)
+        method = request.method if request.method in METHODS else "other"
+        status = told.status if isinstance(told, Answer) else 200
+        self._requests.note(route.kind, method, status, time.perf_counter() - began)
+        return told
+
+    async def _told(self, route: Route, request: Request) -> Answer | Stream:
+        writing = is_write(route, request.method)
+        if self._tokens is not None and route.kind not in OPEN_KINDS:
+            self._tokens.check(request.headers.get("authorization"), writing=writing)
+        given = parameters(route, request.query, self._limits) if request.query else {}
+        if route.kind in ("changes", "all changes"):
+            return await self._changes(route, given, request)
+        if not route.table:
+            answer = self._of_all(route)
+        else:
             table = self._table(route.table)
             if writing:
                 return await self._write(route, table, given, request)
@@ -64,9 +94,12 @@ class Service:
                 # What can never be answered must not wait first.
                 self._check(route, table, given)
                 await self._waiting.until(table, position_of(given["min_position"]))
-            return self._of_one(route, table, given, request)
-        except Refused as refused:
-            return refused.answer(short=short)
+            answer = await self._of_one(route, table, given, request)
+        return await compressed(answer, request.headers.get("accept-encoding")) if is_long(answer) else answer
+
+    def close(self) -> None:
+        """To be called when no request comes any more."""
+        self._paging.shutdown()
 
     def _table(self, name: str) -> ServedTable:
         table = self._tables.get(name)
@@ -80,6 +113,8 @@ class Service:
                 return json_answer({"status": "ok"})
             case "ready":
                 return readiness(self._tables.values())
+            case "metrics":
+                return self._metrics.answer()
             case "openapi":
                 return self._openapi
             case _:
@@ -91,16 +126,15 @@ class Service:
         elif route.kind in ("rows", "short rows"):
             range_of(table, given, self._limits)
 
-    def _of_one(self, route: Route, table: ServedTable, given: dict[str, str], request: Request) -> Answer:
+    async def _of_one(self, route: Route, table: ServedTable, given: dict[str, str], request: Request) -> Answer:
         match route.kind:
             case "row" | "short row":
                 key = key_of(route.key, table.key_codec, self._limits)
                 body = value_body if route.is_short else row_body
                 return point_read(table, key, request.headers.get("if-none-match"), body)
-            case "rows":
-                return self._rows(table, given)
-            case "short rows":
-                return self._bare_values(table, given)
+            case "rows" | "short rows":
+                page = self._rows if route.kind == "rows" else self._bare_values
+                return await asyncio.get_running_loop().run_in_executor(self._paging, page, table, given)
             case "count" | "short count":
                 position, count = table.ask(lambda store: (store.position, len(store)))
                 return json_answer({"count": count}, answered_at(position))
@@ -123,7 +157,8 @@ class Service:
     async def _write(self, route: Route, table: ServedTable, given: dict[str, str], request: Request) -> Answer:
         if given:
             raise Refused(400, "bad_query", "a write takes no parameters", "send it without a query")
-        _check_origin(request.headers)
+        if self._tokens is None:
+            _check_origin(request.headers)
         if route.kind == "rows":
             body = await self._body(request)
             writes = writes_of(body, table.key_codec, table.value_codec)
@@ -170,7 +205,7 @@ def _too_large(most: int) -> Refused:
 
 
 def _check_origin(headers: RequestHeaders) -> None:
-    """Refuses a write that a browser sends for a page of another site, which could write without reading."""
+    """Refuses a write that a browser sends for a page of another site, which has no token to give and needs none."""
     origin = headers.get("origin")
-    if origin is not None and origin != f"http://{headers.get('host')}":
+    if origin is not None and origin.partition("://")[2] != headers.get("host"):
         raise Refused(403, "cross_origin", "a page of another site may not write here", "send it without a browser")

@@ -20,10 +20,11 @@ _WHY = {
 def standing(table: ServedTable) -> dict[str, Any]:
     """What is served under a name, and how far it is; without rows while there is nothing to show."""
     state = table.replica.state
-    position, rows = _shown(table)
-    told = {
+    topic_id, position, rows = _shown(table)
+    told: dict[str, Any] = {
         "name": table.name,
         "topic": table.replica.topic,
+        "topic_id": topic_id,
         "key": table.key_codec.name,
         "value": table.value_codec.name,
         "partitions": len(position),
@@ -40,18 +41,20 @@ def standing(table: ServedTable) -> dict[str, Any]:
 
 
 def readiness(tables: Iterable[ServedTable]) -> Answer:
-    """200 when every table is ready, else Refused with those that are not."""
-    behind = [f"{table.name} is {table.replica.state.name}" for table in tables if table.replica.state.name != "ready"]
-    if behind:
-        raise Refused(503, "not_ready", "; ".join(behind), "ask again soon; how each stands is at /tables")
+    """200 when every table is ready, else Refused. Which one is not is told only where a token may be asked for."""
+    states = [table.replica.state.name for table in tables]
+    ready = states.count("ready")
+    if ready < len(states):
+        told = f"{ready} of {len(states)} tables are ready"
+        raise Refused(503, "not_ready", told, "ask again soon; how each stands is at /tables")
     return json_answer({"ready": True})
 
 
-def _shown(table: ServedTable) -> tuple[Position, int | None]:
-    def found(store: Store) -> tuple[Position, int]:
-        return store.position, len(store)
+def _shown(table: ServedTable) -> tuple[str | None, Position, int | None]:
+    def found(store: Store) -> tuple[str, Position, int]:
+        return store.topic_id, store.position, len(store)
 
     try:
         return table.ask(found)
     except Refused:
-        return Position(), None
+        return None, Position(), None

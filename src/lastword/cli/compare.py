@@ -1,0 +1,162 @@
+"""The verb `compare`: are two instances of `serve` equal."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lastword.cli import options
+from lastword.cli.output import Progress, note, print_json, print_table, shown, styled
+
+if TYPE_CHECKING:
+    from lastword.serve.comparing import Outcome
+    from lastword.serve.explaining import Row
+    from lastword.serve.merging import Comparison, Difference
+
+_VALUE_LETTERS = 60
+
+
+def parser(verb: str) -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        verb,
+        "Compares the rows of two servers, also while they are written to; exit code 1 if they are not equal. "
+        "A row that one side has not read yet is no difference: its position says so.",
+        """lastword compare http://127.0.0.1:8090 http://127.0.0.1:8091
+lastword compare http://127.0.0.1:8090/tables/users http://127.0.0.1:8091/tables/users --json""",
+        compare,
+    )
+    made.add_argument("first", metavar="URL", help="a server, or one table of it")
+    made.add_argument("second", metavar="URL", help="the one to compare it with")
+    made.add_argument(
+        "--token-file", metavar="FILE", help="its first token is sent to both; lines `read TOKEN` or `write TOKEN`"
+    )
+    options.add_json(made)
+    return made
+
+
+def compare(args: argparse.Namespace) -> int:
+    from lastword.serve.client import Address
+    from lastword.serve.comparing import compared
+    from lastword.serve.tokens import read_tokens
+
+    addresses = (Address.parse(args.first), Address.parse(args.second))
+    urls = (addresses[0].server, addresses[1].server)
+    token = read_tokens(Path(args.token_file))[0][1] if args.token_file else None
+    progress = _TableProgress()
+    are_equal = True
+    for outcome in compared(*addresses, token=token, tell=progress.tell):
+        progress.clear()
+        are_equal = are_equal and outcome.is_equal
+        if args.json:
+            print_json(_told(outcome))
+        else:
+            _print(outcome, urls)
+        for line in outcome.notes:
+            note(line)
+    return 0 if are_equal else 1
+
+
+class _TableProgress:
+    def __init__(self) -> None:
+        self._table = ""
+        self._progress = Progress()
+
+    def tell(self, table: str, done: int, total: int) -> None:
+        if table != self._table:
+            self._table, self._progress = table, Progress(f"comparing {table}")
+        self._progress.share(done, min(1.0, done / total) if total else None)
+
+    def clear(self) -> None:
+        self._progress.clear()
+
+
+def _print(outcome: Outcome, urls: tuple[str, str]) -> None:
+    print(styled(_line(outcome), "green" if outcome.is_equal else "red"))
+    found = outcome.comparison
+    if found is None or not found.differences:
+        return
+    table = []
+    for difference in found.differences:
+        values = _shortened(difference)
+        for index, row in enumerate((difference.first, difference.second)):
+            key = shown(difference.key, outcome.key_codec) if index == 0 else ""
+            place = ["-", "-"] if row is None else [str(row.partition), str(row.offset)]
+            table.append([f"  {key}", urls[index], *place, values[index]])
+    print_table(["  KEY", "AT", "PARTITION", "OFFSET", "VALUE"], table)
+    if found.different > len(found.differences):
+        print(styled(f"  the first {len(found.differences)} of {found.different}", "dim"))
+
+
+def _line(outcome: Outcome) -> str:
+    found = outcome.comparison
+    if found is None:
+        return f"{outcome.table}: not equal, there is no such table at {' and '.join(outcome.missing_at)}"
+    told = f"equal, {_rows(found.equal)}"
+    if found.different:
+        differ = "row differs" if found.different == 1 else "rows differ"
+        told = f"not equal, {found.different} {differ}, {_rows(found.equal)} equal"
+    if outcome.topics is not None:
+        one, two = (topic[:8] for topic in outcome.topics)
+        return f"{outcome.table}: {told}; by key and value only: two topics ({one} and {two}) have no common positions"
+    explained = f", {_rows(found.explained)} explained by a lower position" if found.explained else ""
+    return f"{outcome.table}: {told} at {found.position or 'no position'}{explained}"
+
+
+def _rows(count: int) -> str:
+    return f"{count} row" if count == 1 else f"{count} rows"
+
+
+def _told(outcome: Outcome) -> dict[str, Any]:
+    found: Comparison | None = outcome.comparison
+    told: dict[str, Any] = {"table": outcome.table, "equal": outcome.is_equal}
+    if found is None:
+        return told | {"missing_at": list(outcome.missing_at)}
+    if outcome.topics is None:
+        told["position"] = str(found.position)
+    else:
+        told["topics"] = list(outcome.topics)
+    return told | {
+        "rows": found.equal,
+        "explained": found.explained,
+        "different": found.different,
+        "differences": [
+            {
+                "key": shown(difference.key, outcome.key_codec),
+                "first": _row_told(difference.first, _shortened(difference)[0]),
+                "second": _row_told(difference.second, _shortened(difference)[1]),
+            }
+            for difference in found.differences
+        ],
+    }
+
+
+def _row_told(row: Row | None, value: str) -> dict[str, Any] | None:
+    if row is None:
+        return None
+    return {"partition": row.partition, "offset": row.offset, "timestamp": row.timestamp, "value": value}
+
+
+def _shortened(difference: Difference) -> tuple[str, str]:
+    """Both values as they are read, cut to the part where they begin to differ."""
+    first, second = (_text(row) for row in (difference.first, difference.second))
+    begin = 0
+    if difference.first is not None and difference.second is not None:
+        both = zip(first, second, strict=False)
+        begin = next((at for at, (one, two) in enumerate(both) if one != two), min(len(first), len(second)))
+    # With something before it, to see where in the value it is.
+    begin = begin - 20 if begin > _VALUE_LETTERS - 20 else 0
+    return _cut(first, begin), _cut(second, begin)
+
+
+def _text(row: Row | None) -> str:
+    if row is None:
+        return "no row"
+    return "".join(
+        letter if letter.isprintable() else repr(letter)[1:-1] for letter in row.value.decode(errors="replace")
+    )
+
+
+def _cut(text: str, begin: int) -> str:
+    text = f"…{text[begin:]}" if begin else text
+    return text if len(text) <= _VALUE_LETTERS else text[: _VALUE_LETTERS - 1] + "…"

@@ -1,0 +1,107 @@
+"""What Prometheus is told: how each table stands, and how requests and streams went. No key is ever a label."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from lastword.core.position import Position
+from lastword.replica.store import Store
+from lastword.serve.answers import Answer, Refused
+from lastword.serve.streams import Streams
+from lastword.serve.tables import ServedTable
+
+_BUCKETS_S = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+_TEXTS = [*(str(bound) for bound in _BUCKETS_S), "+Inf"]
+
+
+class Requests:
+    """How many requests there were and how long they took, counted with as little work as can be."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str, int]] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.buckets: defaultdict[str, list[int]] = defaultdict(lambda: [0] * len(_TEXTS))
+
+    def note(self, route: str, method: str, status: int, seconds: float) -> None:
+        self.counts[route, method, status] += 1
+        self.seconds[route] += seconds
+        self.buckets[route][bisect_left(_BUCKETS_S, seconds)] += 1
+
+
+class Metrics(Collector):
+    """The answer to `/metrics`, made when it is asked for."""
+
+    def __init__(self, tables: Iterable[ServedTable], requests: Requests, streams: Streams) -> None:
+        self._tables = tables
+        self._requests = requests
+        self._streams = streams
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+
+    def answer(self) -> Answer:
+        headers = [("content-type", CONTENT_TYPE_LATEST), ("x-content-type-options", "nosniff")]
+        return Answer(200, headers, generate_latest(self._registry))
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._of_tables()
+        yield from self._of_requests()
+        yield GaugeMetricFamily("lastword_streams", "Open change streams.", value=self._streams.open)
+        cut = CounterMetricFamily("lastword_streams_cut", "Change streams that the server ended.", labels=["reason"])
+        for reason, count in self._streams.cut.items():
+            cut.add_metric([reason], count)
+        yield cut
+
+    def _of_tables(self) -> Iterator[Metric]:
+        ready = GaugeMetricFamily("lastword_ready", "1 when the table is ready, else 0.", labels=["table"])
+        rows = GaugeMetricFamily("lastword_rows", "Live keys of the table.", labels=["table"])
+        lag = GaugeMetricFamily("lastword_lag_offsets", "Offsets that the topic is ahead.", labels=["table"])
+        position = GaugeMetricFamily(
+            "lastword_position", "The next offset to read of a partition.", labels=["table", "partition"]
+        )
+        applied = CounterMetricFamily(
+            "lastword_applied_records", "Records applied since the store was opened.", labels=["table"]
+        )
+        poison = GaugeMetricFamily("lastword_poison_rows", "Rows whose value the codec can't read.", labels=["table"])
+        for table in self._tables:
+            ready.add_metric([table.name], table.replica.state.name == "ready")
+            lag.add_metric([table.name], table.replica.lag)
+            try:
+                at, count, records, unread = table.ask(_standing)
+            except Refused:
+                continue  # nothing to show, so no number that could pass for one
+            rows.add_metric([table.name], count)
+            applied.add_metric([table.name], records)
+            poison.add_metric([table.name], unread)
+            for partition, offset in at.items():
+                position.add_metric([table.name, str(partition)], offset)
+        yield from (ready, rows, lag, position, applied, poison)
+
+    def _of_requests(self) -> Iterator[Metric]:
+        counts = CounterMetricFamily("lastword_requests", "Requests answered.", labels=["route", "method", "status"])
+        for (route, method, status), count in self._requests.counts.items():
+            counts.add_metric([route, method, str(status)], count)
+        took = HistogramMetricFamily(
+            "lastword_request_seconds", "From a request to its answer; of a stream, to its begin.", labels=["route"]
+        )
+        for route, buckets in self._requests.buckets.items():
+            told = list(zip(_TEXTS, accumulate(buckets), strict=True))
+            took.add_metric([route], told, sum_value=self._requests.seconds[route])
+        yield from (counts, took)
+
+
+def _standing(store: Store) -> tuple[Position, int, int, int]:
+    return store.position, len(store), store.applied_records, store.poison_rows

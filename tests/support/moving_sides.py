@@ -1,0 +1,83 @@
+"""Sides of a comparison that fold a log and read on whenever they are asked, as far as a random number says."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+from lastword.core.fold import fold
+from lastword.core.position import Position
+from lastword.core.record import Record
+from lastword.serve.explaining import Row
+from lastword.serve.sides import Page
+
+Rows = dict[bytes, Row]
+
+
+def ends_of(log: Sequence[Record]) -> dict[int, int]:
+    """Where each partition ends."""
+    ends: dict[int, int] = {}
+    for record in log:
+        ends[record.partition] = max(ends.get(record.partition, 0), record.offset + 1)
+    return ends
+
+
+def rows_at(log: Sequence[Record], at: Position) -> Rows:
+    """What the law shows at a position."""
+    state = fold(record for record in log if record.offset < at.get(record.partition, 0))
+    return {
+        key: Row(key, record.value or b"", record.partition, record.offset, record.timestamp)
+        for key, record in state.items()
+    }
+
+
+class MovingSide:
+    """Keeps what a server promises: rows are as new as the position told, or newer; positions never go back."""
+
+    def __init__(
+        self,
+        log: Sequence[Record],
+        at: Position,
+        *,
+        dice: random.Random | None = None,
+        reaches: bool = True,
+        page_rows: int = 3,
+        damage: Callable[[Rows], None] = lambda _: None,
+    ) -> None:
+        self._log = log
+        self._ends = ends_of(log)
+        self._dice = dice
+        self._reaches = reaches
+        self._page_rows = page_rows
+        self._damage = damage
+        self.at = at
+        self.pages = 0
+
+    def page(self, cursor: str | None, reach: Position) -> Page:
+        self.pages += 1
+        self._read_on()
+        if self._reaches:
+            self._move(reach)
+        told = self.at
+        self._read_on()
+        rows = rows_at(self._log, self.at)
+        self._damage(rows)
+        after = None if cursor is None else bytes.fromhex(cursor)
+        keys = sorted(key for key in rows if after is None or key > after)
+        shown = keys[: self._page_rows]
+        following = shown[-1].hex() if len(keys) > len(shown) else None
+        return Page([rows[key] for key in shown], following, told)
+
+    def position(self) -> Position:
+        self._read_on()
+        return self.at
+
+    def _read_on(self) -> None:
+        if self._dice is None:
+            return
+        for partition, end in self._ends.items():
+            if self._dice.random() < 0.4:
+                self._move(Position({partition: min(end, self.at.get(partition, 0) + self._dice.randint(1, 3))}))
+
+    def _move(self, to: Position) -> None:
+        self.at = Position({p: max(self.at.get(p, 0), to.get(p, 0)) for p in self.at.keys() | to.keys()})
