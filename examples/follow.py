@@ -21,7 +21,7 @@ def save(position: lastword.Position, place: Path) -> None:
     place.with_suffix(".new").replace(place)
 
 
-def started_over(replica: lastword.Replica, saved: Path) -> Watch:
+def started_over(replica: lastword.Replica, saved: Path) -> Watch[lastword.Row]:
     """A watch from now on, after acting on every row that is there."""
     replica.wait_until_ready()
     watch = replica.watch()  # before the rows are read, so that no change slips through between

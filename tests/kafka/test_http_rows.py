@@ -16,7 +16,7 @@ from lastword.kafka.topics import create_topic
 from lastword.serve.service import Request
 from lastword.serve.tables import ServedTable
 from lastword.table import Table
-from support.asking import ask, in_two, served, service_of
+from support.asking import answered, ask, in_two, served, service_of
 from support.waiting import eventually
 
 
@@ -140,7 +140,7 @@ def test_only_so_many_reads_may_wait(users: ServedTable) -> None:
 
     async def three() -> list[int]:
         request = Request("GET", "/tables/users/rows/a", "min_position=0:1000", {}, in_two(b""))
-        return sorted(answer.status for answer in await asyncio.gather(*(service.answer(request) for _ in range(3))))
+        return sorted(answer.status for answer in await asyncio.gather(*(answered(service, request) for _ in range(3))))
 
     assert asyncio.run(three()) == [503, 504, 504]
     # Those that waited make room again.

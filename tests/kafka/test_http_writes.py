@@ -18,7 +18,7 @@ from lastword.serve.service import Request
 from lastword.serve.tables import ServedTable
 from lastword.serve.writes import Writes
 from lastword.table import Table
-from support.asking import Told, ask, in_two, served, service_of
+from support.asking import answered, Told, ask, in_two, served, service_of
 from support.replicas import log_now
 
 
@@ -119,7 +119,7 @@ def test_a_body_is_limited_in_size_and_time(users: ServedTable) -> None:
         await asyncio.sleep(60)
 
     request = Request("PUT", "/tables/users/rows/a", "", {}, never())
-    assert asyncio.run(service_of(users, body_s=0.1).answer(request)).status == 408
+    assert asyncio.run(answered(service_of(users, body_s=0.1), request)).status == 408
 
 
 def test_a_page_of_another_site_may_not_write(users: ServedTable) -> None:
@@ -141,7 +141,7 @@ def test_many_writes_at_once_are_each_told_their_own_place(connection: Connectio
         requests = [
             Request("PUT", f"/tables/users/rows/k{number}", "", {}, in_two(b"%d" % number)) for number in range(300)
         ]
-        answers = await asyncio.gather(*map(service.answer, requests))
+        answers = await asyncio.gather(*(answered(service, each) for each in requests))
         told = [json.loads(answer.body) for answer in answers]
         return [(each["partition"], each["offset"]) for each in told]
 
@@ -174,7 +174,7 @@ def test_more_writes_than_may_wait_are_refused(users: ServedTable) -> None:
             asked = []
             for _ in range(3):
                 request = Request("PUT", "/tables/users/rows/a", "", {}, in_two(b"1"))
-                asked.append(asyncio.create_task(service.answer(request)))
+                asked.append(asyncio.create_task(answered(service, request)))
                 # The first is being written, and the second waits for it.
                 await asyncio.sleep(0.2)
             return [json.loads((await each).body)["error"]["code"] for each in asked]

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from lastword.core.codecs import codec_named
 from lastword.kafka.connection import Connection
+from lastword.serve.answers import Answer
 from lastword.serve.limits import Limits
 from lastword.serve.service import Request, Service
 from lastword.serve.tables import ServedTable
@@ -39,12 +40,19 @@ async def in_two(body: bytes) -> AsyncIterator[bytes]:
     yield body[len(body) // 2 :]
 
 
+async def answered(service: Service, request: Request) -> Answer:
+    """The answer to a request that asks for no stream."""
+    answer = await service.answer(request)
+    assert isinstance(answer, Answer)
+    return answer
+
+
 def ask(service: Service, address: str, method: str = "GET", body: bytes = b"", **headers: str) -> Told:
     """The answer to an address, its path decoded as the server does; headers in Python spelling."""
     path, _, query = address.partition("?")
     spelt = {name.replace("_", "-"): text for name, text in headers.items()}
     request = Request(method, unquote(path), query, spelt, in_two(body))
-    answer = asyncio.run(service.answer(request))
+    answer = asyncio.run(answered(service, request))
     return Told(answer.status, dict(answer.headers), answer.body)
 
 

@@ -25,12 +25,12 @@ def tell(watchers: Watchers, *offsets: int, swept: bool = False) -> None:
     watchers.publish(Applied(records=records, shown={}), Position({0: offsets[-1] + 1}), swept=swept)
 
 
-def joined(watchers: Watchers) -> Watch:
+def joined(watchers: Watchers) -> Watch[Row]:
     queue, told = watchers.join()
     return Watch(watchers, queue, told, row)
 
 
-def values(watch: Watch, count: int) -> list[str]:
+def values(watch: Watch[Row], count: int) -> list[str]:
     return [next(watch).value for _ in range(count)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from lastword.core.errors import BadInput, HistoryLost
 from lastword.core.position import Position
@@ -15,12 +15,18 @@ from lastword.replica.watching import Change
 
 
 def changes_between(
-    connection: Connection, store: Store, begin: Position, end: Position, *, holes_are_harmless: Callable[[], bool]
-) -> Iterator[Change]:
+    connection: Connection,
+    store: Store,
+    begin: Position,
+    end: Position,
+    *,
+    holes_are_harmless: Callable[[], bool],
+    look_first: bool = True,
+) -> Generator[Change, None, None]:
     """The changes from `begin` up to `end`; HistoryLost when a delete among them may be missing.
 
-    If so, it is raised before the first change, and while reading where a tombstone goes meanwhile. A partition that
-    `begin` does not name has not been read: it is given from its start.
+    If so, it is raised before the first change if all are to be looked at first, and while reading where a tombstone
+    goes meanwhile. A partition that `begin` does not name has not been read: it is given from its start.
     """
     topic = store.identity.topic
     first, last = log_bounds(connection, topic)
@@ -34,7 +40,7 @@ def changes_between(
             raise _start_over(f"{topic}[{partition}] starts at {first[partition]}{unnamed}")
         if offset <= store.places[partition].swept_at:
             raise _start_over(f"{topic}[{partition}]: deletes were found at {offset} that are in no log{unnamed}")
-    if not holes_are_harmless():
+    if look_first and not holes_are_harmless():
         for _ in _whole(connection, topic, whole_begin, end, lambda: False):
             pass
     return _changes(connection, store, whole_begin, end, holes_are_harmless)
@@ -69,7 +75,7 @@ def _start_over(what: str) -> HistoryLost:
 
 def _changes(
     connection: Connection, store: Store, begin: Position, end: Position, holes_are_harmless: Callable[[], bool]
-) -> Iterator[Change]:
+) -> Generator[Change, None, None]:
     for record in _whole(connection, store.identity.topic, begin, end, holes_are_harmless):
         if record.key is not None:
             shown = store.get(record.key)

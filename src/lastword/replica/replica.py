@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import Callable, Generator, ItemsView, Iterator, Mapping, ValuesView
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ from lastword.replica.store import Store
 from lastword.replica.watching import Change, Watch
 
 _Answer = TypeVar("_Answer")
+_Shape = TypeVar("_Shape")
 
 
 class Replica(Mapping[Any, Any]):
@@ -107,36 +108,49 @@ class Replica(Mapping[Any, Any]):
             pass  # closed by another thread just now
         raise self._nothing_to_show()
 
-    def watch(self, start: Position | str | None = None) -> Watch:
+    def watch(self, start: Position | str | None = None) -> Watch[Row]:
         """Changes of rows, from now or from a position, until the replica is closed.
 
         From a position, what came since is read from Kafka again: HistoryLost when a tombstone among it may be gone.
         A partition that the position does not name counts as not read at all: it is given from its start.
         """
+        return self.changes(start, self._row_of_change)
+
+    def changes(self, start: Position | str | None, shape: Callable[[Change], _Shape]) -> Watch[_Shape]:
+        """The same, each change in a shape of its own, for those who want bytes."""
         begin = None if start is None else _position(start)
         if self._follower.failure is not None:
             raise self._follower.failure
         store, watchers = self.ask(lambda store: store), self._follower.watchers
         queue, told = watchers.join()
         if begin is None:
-            return Watch(watchers, queue, told, self._row_of_change)
+            return Watch(watchers, queue, told, shape)
         try:
-            ledger = store.ledger
-            missed = changes_between(
-                self._connection, store, begin, told, holes_are_harmless=lambda: _is_young(store, ledger, begin)
-            )
+            missed = self._missed(store, begin, told)
         except BaseException:
             watchers.leave(queue)
             raise
-        return Watch(watchers, queue, begin, self._row_of_change, missed)
+        return Watch(watchers, queue, begin, shape, missed)
+
+    def changes_between(
+        self, begin: Position, end: Position, *, goes_on: bool = False
+    ) -> Generator[Change, None, None]:
+        """What changed from a position that is past up to another, read from Kafka again; HistoryLost as in `watch`.
+
+        Where it goes on after a part that was given, only what is read is looked at, and not all of it beforehand.
+        """
+        return self._missed(self.ask(lambda store: store), begin, end, goes_on=goes_on)
 
     def wait_for(self, target: Ack | Position | str, timeout_s: float = 10.0) -> None:
         """Returns when the replica has reached a write or a position, NotReady when it has not in time."""
         wanted = _position(target)
-        if not wanted.keys() <= self.position.keys():
-            # Of a partition that was added since, perhaps.
-            self._follower.curious.set()
+        self.look_for(wanted)
         self._wait(lambda: self.position.covers(wanted), f"it has not reached {wanted}", timeout_s)
+
+    def look_for(self, wanted: Position) -> None:
+        """Looks at the topic soon, if a position names a partition that is not known here: it may have been added."""
+        if not wanted.keys() <= self.position.keys():
+            self._follower.curious.set()
 
     def wait_until_ready(self, timeout_s: float | None = None) -> None:
         """Returns when the replica is ready: without a timeout as long as it takes, while the cluster answers."""
@@ -210,6 +224,19 @@ class Replica(Mapping[Any, Any]):
             return NotReady(f"the replica of {self.topic} is closed: open it again with  table.replica()")
         return NotReady(
             f"the replica of {self.topic} has nothing to show yet ({self.state}): wait for it with  wait_until_ready()"
+        )
+
+    def _missed(
+        self, store: Store, begin: Position, end: Position, *, goes_on: bool = False
+    ) -> Generator[Change, None, None]:
+        ledger = store.ledger
+        return changes_between(
+            self._connection,
+            store,
+            begin,
+            end,
+            holes_are_harmless=lambda: _is_young(store, ledger, begin),
+            look_first=not goes_on,
         )
 
     def _row_of_change(self, change: Change) -> Row:

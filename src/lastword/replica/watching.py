@@ -6,12 +6,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from lastword.core.errors import FellBehind, HistoryLost, LastwordError
 from lastword.core.position import Position
 from lastword.core.record import Record
-from lastword.core.row import Row
 from lastword.replica.edit import Applied
+
+_Shape = TypeVar("_Shape")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +27,7 @@ class Change:
     swept: bool = False
 
 
-class Watch(Iterator[Row]):
+class Watch(Iterator[_Shape], Generic[_Shape]):
     """Rows as they change, until the replica is closed; `position` is where to go on after the last one given.
 
     A watcher that falls too far behind gets FellBehind, one whose table was rebuilt HistoryLost. Whoever stops earlier
@@ -37,52 +39,74 @@ class Watch(Iterator[Row]):
         watchers: Watchers,
         queue: Waiting,
         start: Position,
-        row: Callable[[Change], Row],
+        shape: Callable[[Change], _Shape],
         missed: Iterator[Change] | None = None,
     ) -> None:
         self._watchers = watchers
         self._queue = queue
         self._next = dict(start)
-        self._row = row
-        self._missed = missed or iter(())
+        self._shape = shape
+        # Comes before what waits; None once it is all given.
+        self._missed = missed
         self._failure: LastwordError | None = None
 
     @property
     def position(self) -> Position:
         return Position(self._next)
 
-    def __next__(self) -> Row:
+    def __next__(self) -> _Shape:
         change = self._change(None)
         if change is None:
             raise StopIteration
         return change
 
-    def poll(self, timeout_s: float = 0.0) -> Row | None:
+    def poll(self, timeout_s: float = 0.0) -> _Shape | None:
         """The next change, or None when there is none within `timeout_s`, or none ever again (see `is_over`)."""
         return self._change(timeout_s)
+
+    def poll_all(self, timeout_s: float) -> list[_Shape]:
+        """All changes that wait, as soon as there is one; `position` is then that of the table they lead to."""
+        first = self._change(timeout_s)
+        if first is None:
+            return []
+        given = [first]
+        if self._missed is not None:
+            return given
+        changes, told = self._queue.take_all()
+        given.extend(map(self._given, changes))
+        # Past what changed no row, too: so a watcher of a quiet table goes on from a young position.
+        self._next.update((p, max(offset, self._next.get(p, 0))) for p, offset in told.items())
+        return given
 
     @property
     def is_over(self) -> bool:
         return self._queue.is_over
 
-    def _change(self, timeout_s: float | None) -> Row | None:
+    def _change(self, timeout_s: float | None) -> _Shape | None:
         if self._failure is not None:
             # What comes after a gap must not pass for all that came.
             raise self._failure
         try:
-            change = next(self._missed, None) or self._queue.take(timeout_s)
+            change = self._next_missed() or self._queue.take(timeout_s)
         except LastwordError as failure:
             self._failure = failure
             raise
+        return None if change is None else self._given(change)
+
+    def _next_missed(self) -> Change | None:
+        change = None if self._missed is None else next(self._missed, None)
         if change is None:
-            return None
+            self._missed = None
+        return change
+
+    def _given(self, change: Change) -> _Shape:
         self._next[change.partition] = max(self._next.get(change.partition, 0), change.offset + 1)
-        return self._row(change)
+        return self._shape(change)
 
     def close(self) -> None:
         self._watchers.leave(self._queue)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> Watch[_Shape]:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -118,7 +142,7 @@ class Watchers:
                 )
                 for cause, shown in applied.changes()
             ]
-            self._queues = [each for each in self._queues if each.offer(changes)]
+            self._queues = [each for each in self._queues if each.offer(changes, position)]
 
     def restart(self, position: Position, reason: str | None = None) -> None:
         """The table is another one from here on: with a reason, what has been told no longer leads to what it is."""
@@ -160,15 +184,17 @@ class Waiting:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._waiting: deque[Change] = deque()
+        self._told = Position()
         self._arrived = threading.Condition()
         self._ended = False
         self._failure: LastwordError | None = None
 
-    def offer(self, changes: list[Change]) -> bool:
-        """Takes the changes, or ends this watch when they do not fit."""
+    def offer(self, changes: list[Change], told: Position) -> bool:
+        """Takes the changes that lead to a position, or ends this watch when they do not fit."""
         with self._arrived:
             if len(self._waiting) + len(changes) <= self._capacity:
                 self._waiting.extend(changes)
+                self._told = told
                 self._arrived.notify()
                 return True
         self.end(
@@ -193,6 +219,13 @@ class Waiting:
             if self._failure is not None:
                 raise self._failure
             return None
+
+    def take_all(self) -> tuple[list[Change], Position]:
+        """What waits, and the position that all changes taken so far lead to."""
+        with self._arrived:
+            taken = list(self._waiting)
+            self._waiting.clear()
+            return taken, self._told
 
     @property
     def is_over(self) -> bool:

@@ -23,6 +23,12 @@ class Limits:
     # How long a read waits for its min_position, and how many reads may wait at a time.
     wait_s: float = 10.0
     waiting_reads: int = 1000
+    # Open change streams, and what is kept of a table's newest changes for those who are slow.
+    streams: int = 256
+    stream_bytes: int = 8 * 1024 * 1024
+    # A reader of changes who takes nothing for so long is cut off.
+    stall_s: float = 30.0
+    heartbeat_s: float = 15.0
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -14,7 +14,20 @@ from urllib.parse import unquote_to_bytes
 from lastword.serve.answers import Refused
 from lastword.serve.limits import Limits
 
-Kind = Literal["tables", "table", "count", "rows", "row", "short rows", "short row", "short count", "health", "ready"]
+Kind = Literal[
+    "tables",
+    "table",
+    "count",
+    "rows",
+    "row",
+    "changes",
+    "all changes",
+    "short rows",
+    "short row",
+    "short count",
+    "health",
+    "ready",
+]
 # The table with short routes beside the long ones.
 SHORT = "users"
 
@@ -25,11 +38,19 @@ _PARAMETERS: dict[Kind, frozenset[str]] = {
     "count": frozenset({"min_position"}),
     "rows": frozenset({"prefix", "start", "end", "limit", "cursor", "min_position"}),
     "row": frozenset({"min_position"}),
+    "changes": frozenset({"after"}),
+    "all changes": frozenset({"tables", "after"}),
     "short rows": frozenset({"limit", "cursor", "min_position"}),
     "short row": frozenset({"min_position"}),
     "short count": frozenset({"min_position"}),
 }
-_FIXED: dict[str, Kind] = {"/tables": "tables", "/health": "health", "/ready": "ready", f"/{SHORT}": "short rows"}
+_FIXED: dict[str, Kind] = {
+    "/tables": "tables",
+    "/changes": "all changes",
+    "/health": "health",
+    "/ready": "ready",
+    f"/{SHORT}": "short rows",
+}
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -67,6 +88,8 @@ def route_of(path: str) -> Route:
                 return Route("rows", table)
             case [table, "count"]:
                 return Route("count", table)
+            case [table, "changes"]:
+                return Route("changes", table)
     elif path == f"/{SHORT}/count":
         return Route("short count", SHORT)
     elif path.startswith(f"/{SHORT}/"):

@@ -76,7 +76,7 @@ def running(
             writes = Writes(connection, each.topic, waiting=limits.waiting_writes)
             stack.callback(writes.close)
             tables.append(ServedTable(each.name, each.key_codec, each.value_codec, replica, writes))
-        server = HttpServer(Service(tables, limits), port=port)
+        server = HttpServer(Service(tables, limits), port=port, stall_s=limits.stall_s)
         # Stopped first, so that requests under way still find their table.
         stack.callback(server.stop)
         server.start()

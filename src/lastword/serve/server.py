@@ -7,6 +7,7 @@ import logging
 import socket
 import threading
 import time
+from contextlib import closing
 from typing import Any
 
 from granian.constants import HTTPModes, Interfaces
@@ -16,7 +17,9 @@ from granian.server.embed import Server
 from lastword.core.errors import BadInput, LastwordError
 from lastword.kafka.ports import PortPicker, is_free
 from lastword.serve.answers import Answer, Refused
+from lastword.serve.outlet import Gone, Outlet
 from lastword.serve.service import Request, Service
+from lastword.serve.streams import Stream
 
 HOST = "127.0.0.1"
 # A page of another site can't set the header Host: so one whose name was turned to point here is told apart by it.
@@ -30,9 +33,10 @@ _log = logging.getLogger(__name__)
 class HttpServer:
     """Serves from its start to its stop; port 0 takes a free one."""
 
-    def __init__(self, service: Service, *, port: int, drain_s: float = 5.0) -> None:
+    def __init__(self, service: Service, *, port: int, stall_s: float, drain_s: float = 5.0) -> None:
         self.port = port or _free_port()
         self._service = service
+        self._stall_s = stall_s
         self._drain_s = drain_s
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: Any = None
@@ -57,8 +61,9 @@ class HttpServer:
             time.sleep(0.01)
 
     def stop(self) -> bool:
-        """Takes no more requests and lets those under way finish; whether they all did, in time."""
+        """Ends streams, takes no more requests and lets those under way finish; whether they all did, in time."""
         if self._loop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._service.streams.stop)
             self._loop.call_soon_threadsafe(self._server.stop)
             self._thread.join(self._drain_s)
         return not self._thread.is_alive()
@@ -95,10 +100,25 @@ class HttpServer:
         except Exception:
             _log.exception("an answer failed")
             told = _surprise()
-        if told.body:
+        if isinstance(told, Stream):
+            await self._run_stream(told, scope, protocol)
+        elif told.body:
             protocol.response_bytes(told.status, told.headers, told.body)
         else:
             protocol.response_empty(told.status, told.headers)
+
+    async def _run_stream(self, stream: Stream, scope: Any, protocol: Any) -> None:
+        try:
+            with closing(Outlet(protocol, scope.client, self.port, stall_s=self._stall_s)) as outlet:
+                outlet.open(200, stream.headers)
+                await stream.run(outlet)
+        except Gone:
+            # Before the first byte was sent.
+            protocol.response_empty(499, [])
+        except Exception:
+            _log.exception("a stream failed")
+        finally:
+            stream.close()
 
 
 def _check_host(host: str | None, port: int) -> None:

@@ -7,13 +7,16 @@ from collections.abc import AsyncIterable, Iterable
 from typing import NamedTuple, Protocol
 
 from lastword.serve.answers import COMMON, Answer, Refused, answered_at, json_answer
+from lastword.serve.events import begins
 from lastword.serve.keys import key_of
 from lastword.serve.limits import Limits
 from lastword.serve.pages import page_of, range_of
 from lastword.serve.routes import Route, is_write, parameters, route_of
 from lastword.serve.rows import point_read, row_body, value_body
 from lastword.serve.standing import readiness, standing
-from lastword.serve.tables import ServedTable, Waiting
+from lastword.serve.streams import Stream, Streams
+from lastword.serve.tables import ServedTable
+from lastword.serve.waiting import Waiting, position_of
 from lastword.serve.writes import acknowledged, delete_of, put_of, writes_of
 
 
@@ -38,27 +41,34 @@ class Service:
         self._tables = {table.name: table for table in tables}
         self._limits = limits
         self._waiting = Waiting(limits)
+        self.streams = Streams(limits, self._waiting)
 
-    async def answer(self, request: Request) -> Answer:
-        """The answer, whatever was asked; what is refused has the one error shape."""
+    async def answer(self, request: Request) -> Answer | Stream:
+        """The answer, whatever was asked, or a stream to be run; what is refused has the one error shape."""
         short = False
         try:
             route = route_of(request.path)
             short = route.is_short
             writing = is_write(route, request.method)
             given = parameters(route, request.query, self._limits) if request.query else {}
+            if route.kind in ("changes", "all changes"):
+                return await self._changes(route, given, request)
             if not route.table:
                 return self._of_all(route)
-            table = self._tables.get(route.table)
-            if table is None:
-                raise Refused(404, "no_such_table", "no table of this name is served", "those served are at /tables")
+            table = self._table(route.table)
             if writing:
                 return await self._write(route, table, given, request)
             if "min_position" in given:
-                await self._waiting.until(table, given["min_position"])
+                await self._waiting.until(table, position_of(given["min_position"]))
             return self._of_one(route, table, given, request)
         except Refused as refused:
             return refused.answer(short=short)
+
+    def _table(self, name: str) -> ServedTable:
+        table = self._tables.get(name)
+        if table is None:
+            raise Refused(404, "no_such_table", "no table of this name is served", "those served are at /tables")
+        return table
 
     def _of_all(self, route: Route) -> Answer:
         match route.kind:
@@ -84,6 +94,19 @@ class Service:
                 return json_answer({"count": count}, answered_at(position))
             case _:
                 return json_answer(standing(table))
+
+    async def _changes(self, route: Route, given: dict[str, str], request: Request) -> Answer | Stream:
+        several = route.kind == "all changes"
+        names = given.get("tables", ",".join(self._tables)).split(",") if several else [route.table]
+        tables = [self._table(name) for name in dict.fromkeys(names)]
+        # What a browser sends when it lost its stream, and asks for the same address again.
+        after = request.headers.get("last-event-id") or given.get("after")
+        begun = begins(after, [table.name for table in tables], several=several) if after else {}
+        stream = await self.streams.begin(tables, begun, several=several)
+        if request.method != "HEAD":
+            return stream
+        stream.close()
+        return Answer(200, stream.headers, b"")
 
     async def _write(self, route: Route, table: ServedTable, given: dict[str, str], request: Request) -> Answer:
         if given:

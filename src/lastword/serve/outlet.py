@@ -1,0 +1,114 @@
+"""Where a stream's bytes leave: to a client that takes them, and to no other.
+
+granian takes whatever a stream gives it and keeps it in memory until its client reads. So a stream looks at the
+connection's socket itself, through a descriptor of its own: bytes are given only while the socket takes some, and the
+connection of a client that takes none for too long is ended for good.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import socket
+import stat
+from contextlib import suppress
+from typing import Any
+
+# More than this is given only after granian's own thread had a moment to write it.
+_UNSEEN_BYTES = 64 * 1024
+_MOMENT_S = 0.002
+# The system's buffer for one stream, which would otherwise grow to several megabytes for each client that is away.
+_SOCKET_BYTES = 256 * 1024
+
+
+class Gone(Exception):
+    """The client ended the connection."""
+
+
+class Stalled(Exception):
+    """The client took nothing for too long, so its connection was ended."""
+
+
+class Outlet:
+    """One stream: opened with its headers, and closed by its maker."""
+
+    def __init__(self, protocol: Any, client: str, port: int, *, stall_s: float) -> None:
+        self._protocol = protocol
+        self._transport: Any = None
+        self._socket = _socket_of(client, port)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
+        self._looking = select.poll()
+        self._looking.register(self._socket, select.POLLOUT)
+        self._stall_s = stall_s
+        self._unseen = 0
+        self.sent_bytes = 0
+
+    def open(self, status: int, headers: list[tuple[str, str]]) -> None:
+        self._transport = self._protocol.response_stream(status, headers)
+
+    async def send(self, content: bytes) -> None:
+        """Returns when the content is on its way; Gone or Stalled when nobody takes it."""
+        if self._unseen >= _UNSEEN_BYTES:
+            await asyncio.sleep(_MOMENT_S)
+            self._unseen = 0
+        if not self._looking.poll(0):
+            await self._room()
+        try:
+            await self._transport.send_bytes(content)
+        except Exception:
+            # granian's own error for this has no public name.
+            raise Gone from None
+        self._unseen += len(content)
+        self.sent_bytes += len(content)
+
+    async def until_gone(self) -> None:
+        await self._protocol.client_disconnect()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    async def _room(self) -> None:
+        loop = asyncio.get_running_loop()
+        room = asyncio.Event()
+        loop.add_writer(self._socket, room.set)
+        try:
+            async with asyncio.timeout(self._stall_s):
+                await room.wait()
+        except TimeoutError:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+            raise Stalled from None
+        finally:
+            loop.remove_writer(self._socket)
+
+
+def _socket_of(client: str, port: int) -> socket.socket:
+    """The connection of a client to our port, among this process's own; to be closed. Gone where it is not."""
+    host, _, client_port = client.rpartition(":")
+    wanted = (host.strip("[]"), int(client_port), port)
+    for entry in os.listdir("/dev/fd"):  # noqa: PTH208 - a Path for each descriptor takes ten times as long
+        if _ends_of(int(entry)) == wanted:
+            # Asked again of a descriptor of our own: the other one may be another connection's by now.
+            mine = socket.socket(fileno=os.dup(int(entry)))
+            if _ends_of(mine.fileno()) == wanted:
+                return mine
+            mine.close()
+    raise Gone
+
+
+def _ends_of(descriptor: int) -> tuple[str, int, int] | None:
+    """The peer's address and port, and our port; None for what is no connection."""
+    try:
+        if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+            return None
+        looked_at = socket.socket(fileno=descriptor)
+    except OSError:
+        return None
+    try:
+        host, client_port, *_ = looked_at.getpeername()
+        return host, client_port, looked_at.getsockname()[1]
+    except (OSError, ValueError):
+        return None
+    finally:
+        looked_at.detach()
