@@ -110,8 +110,7 @@ def delivered(servers: str, topic: str, port: int, pid: int, pace: Pace) -> dict
         sys.exit("the writer failed")
     found = [reader.changes() for reader in readers]
     for changes in found:
-        if sorted(number for number, _, _ in changes) != list(range(pace.records)):
-            sys.exit(f"a reader has {len(changes)} changes, {pace.records} were written")
+        refuse_incomplete([number for number, _, _ in changes], pace.records)
     acknowledged = {key: moments[1] for key, moments in json.loads(told).items()}
     from_write = [(here - handed_over) * 1000 for changes in found for _, handed_over, here in changes]
     from_acknowledgement = [
@@ -127,6 +126,12 @@ def delivered(servers: str, topic: str, port: int, pid: int, pace: Pace) -> dict
         "server_cpu_s": None if cpu is None or cpu_after is None else cpu_after - cpu,
         "readers_cpu_s": own_cpu,
     }
+
+
+def refuse_incomplete(numbers: list[int], written: int) -> None:
+    """Ends the process unless each of the written numbers came, and came once."""
+    if sorted(numbers) != list(range(written)):
+        sys.exit(f"a reader has {len(numbers)} changes, {len(set(numbers))} of them different; {written} were written")
 
 
 def _cuts(what: str, times: list[float]) -> dict[str, float]:

@@ -144,8 +144,6 @@ def _meanwhile(measured: Measured) -> Iterator[Figure]:
 
 
 def _changes(runs: Sequence[Run], seconds: int) -> Iterator[Figure]:
-    if not runs:
-        return
     for cut in ("p50", "p99", "p50 from the write", "p99 from the write"):
         yield _figure(f"{READERS} change readers, {cut}", runs, cut)
     for who in ("server", "readers"):
