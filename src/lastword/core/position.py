@@ -10,10 +10,11 @@ from lastword.core.errors import BadInput
 class Position(Mapping[int, int]):
     """An immutable map from partition to next offset; a partition that is not named has not been read."""
 
-    __slots__ = ("_next",)
+    __slots__ = ("_next", "_text")
 
     def __init__(self, next_offsets: Mapping[int, int] | None = None) -> None:
         self._next = dict(sorted((next_offsets or {}).items()))
+        self._text: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> Position:
@@ -47,7 +48,10 @@ class Position(Mapping[int, int]):
         return len(self._next)
 
     def __str__(self) -> str:
-        return ",".join(f"{partition}:{offset}" for partition, offset in self._next.items())
+        # Kept, because every answer over HTTP says where the table stands.
+        if self._text is None:
+            self._text = ",".join(f"{partition}:{offset}" for partition, offset in self._next.items())
+        return self._text
 
     def __repr__(self) -> str:
         return f"Position({str(self)!r})"

@@ -93,6 +93,7 @@ class Store:
             self._refuse_another_format()
             hidden = [len(unpack_rows(raw)) for raw in self.others.values()]
             self.standing = Standing(self._read_places(), len(hidden), sum(hidden))
+            self._position = Standing({}), Position()
             self.kept_bytes = sum(map(len, self.kept.values()))
         except BaseException:
             self.close()
@@ -135,7 +136,13 @@ class Store:
 
     @property
     def position(self) -> Position:
-        return Position({partition: place.position for partition, place in self.places.items()})
+        # Made once for each commit: `standing` is replaced as a whole, and every read over HTTP asks for this.
+        standing = self.standing
+        known, position = self._position
+        if known is not standing:
+            position = Position({partition: place.position for partition, place in standing.places.items()})
+            self._position = standing, position
+        return position
 
     @property
     def poison_rows(self) -> int:
