@@ -52,6 +52,8 @@ def serve(args: argparse.Namespace) -> int:
     # Like Ctrl-C, at any moment: replicas are closed in order.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
+    # By default a read waits up to 5 ms for its turn whenever a batch of records is being folded in.
+    sys.setswitchinterval(0.001)
     try:
         with running(connection, wanted, folder, port=args.port) as served:
             _attend(served)
