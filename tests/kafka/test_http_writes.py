@@ -18,7 +18,7 @@ from lastword.serve.service import Request
 from lastword.serve.tables import ServedTable
 from lastword.serve.writes import Writes
 from lastword.table import Table
-from support.asking import answered, Told, ask, in_two, served, service_of
+from support.asking import Told, answered, ask, in_two, served, service_of
 from support.replicas import log_now
 
 

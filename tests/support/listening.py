@@ -42,8 +42,8 @@ class ChangeReader:
 
     def events(self, timeout_s: float = 10.0) -> Iterator[Event]:
         """Events as they come, until the stream ends; TimeoutError when none comes in time."""
+        give_up_at = time.monotonic() + timeout_s
         while True:
-            give_up_at = time.monotonic() + timeout_s
             while b"\n\n" not in self._text:
                 chunk = self._chunk(give_up_at)
                 if not chunk:
@@ -53,6 +53,7 @@ class ChangeReader:
             event = self._event(block.decode())
             if event is not None:
                 yield event
+                give_up_at = time.monotonic() + timeout_s
 
     def take(self, count: int, timeout_s: float = 10.0) -> list[Event]:
         events = self.events(timeout_s)
@@ -82,7 +83,7 @@ class ChangeReader:
 
     def _chunk(self, give_up_at: float) -> bytes:
         """The next chunk of the body; empty at its end."""
-        self.socket.settimeout(max(0.01, give_up_at - time.monotonic()))
+        self.socket.settimeout(max(0.001, give_up_at - time.monotonic()))
         size = int(self._until(b"\r\n"), 16)
         while len(self._raw) < size + 2:
             self._raw += self._received()

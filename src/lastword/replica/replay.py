@@ -21,12 +21,14 @@ def changes_between(
     end: Position,
     *,
     holes_are_harmless: Callable[[], bool],
-    look_first: bool = True,
+    look_first: bool,
+    check_open: Callable[[], None],
 ) -> Generator[Change, None, None]:
     """The changes from `begin` up to `end`; HistoryLost when a delete among them may be missing.
 
     If so, it is raised before the first change if all are to be looked at first, and while reading where a tombstone
-    goes meanwhile. A partition that `begin` does not name has not been read: it is given from its start.
+    goes meanwhile. A partition that `begin` does not name has not been read: it is given from its start. Between two
+    batches `check_open` may raise, so that long work ends with the replica.
     """
     topic = store.identity.topic
     first, last = log_bounds(connection, topic)
@@ -41,17 +43,25 @@ def changes_between(
         if offset <= store.places[partition].swept_at:
             raise _start_over(f"{topic}[{partition}]: deletes were found at {offset} that are in no log{unnamed}")
     if look_first and not holes_are_harmless():
-        for _ in _whole(connection, topic, whole_begin, end, lambda: False):
+        for _ in _whole(connection, topic, whole_begin, end, holes_are_harmless=lambda: False, check_open=check_open):
             pass
-    return _changes(connection, store, whole_begin, end, holes_are_harmless)
+    records = _whole(connection, topic, whole_begin, end, holes_are_harmless=holes_are_harmless, check_open=check_open)
+    return _changes(store, records)
 
 
 def _whole(
-    connection: Connection, topic: str, begin: Position, end: Position, holes_are_harmless: Callable[[], bool]
+    connection: Connection,
+    topic: str,
+    begin: Position,
+    end: Position,
+    *,
+    holes_are_harmless: Callable[[], bool],
+    check_open: Callable[[], None],
 ) -> Iterator[Record]:
     """The records in between. A tombstone that was compacted away leaves a hole: where none is, nothing is missing."""
     upcoming = dict(begin)
     for batch in read_log(connection, topic, start=begin, stop=end):
+        check_open()
         for record in batch:
             if record.offset != upcoming[record.partition] and not holes_are_harmless():
                 raise _hole(topic, record.partition, upcoming[record.partition])
@@ -73,10 +83,8 @@ def _start_over(what: str) -> HistoryLost:
     return HistoryLost(f"{what}, so a delete may be missing: start over from the rows")
 
 
-def _changes(
-    connection: Connection, store: Store, begin: Position, end: Position, holes_are_harmless: Callable[[], bool]
-) -> Generator[Change, None, None]:
-    for record in _whole(connection, store.identity.topic, begin, end, holes_are_harmless):
+def _changes(store: Store, records: Iterator[Record]) -> Generator[Change, None, None]:
+    for record in records:
         if record.key is not None:
             shown = store.get(record.key)
             if shown is None or shown.partition == record.partition:

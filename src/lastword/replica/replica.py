@@ -190,8 +190,7 @@ class Replica(Mapping[Any, Any]):
         self._follower.stop()
 
     def __enter__(self) -> Replica:
-        if self.is_closed:
-            raise self._nothing_to_show()
+        self._check_open()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -237,7 +236,12 @@ class Replica(Mapping[Any, Any]):
             end,
             holes_are_harmless=lambda: _is_young(store, ledger, begin),
             look_first=not goes_on,
+            check_open=self._check_open,
         )
+
+    def _check_open(self) -> None:
+        if self.is_closed:
+            raise self._nothing_to_show()
 
     def _row_of_change(self, change: Change) -> Row:
         return row_of(change.shown, self._key_codec, self._value_codec, swept=change.swept)

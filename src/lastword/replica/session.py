@@ -72,6 +72,8 @@ class Session:
         self._ends: dict[int, tuple[int, int]] = {}
         # Moments of being at the end that are not in the store yet; that it knows an older one does no harm.
         self._at_end_ms: dict[int, int] = {}
+        # When this session itself last saw each partition at its end.
+        self._ended_ms: dict[int, int] = {}
         # Partitions of which something was heard: only then has the broker checked that our past is its past.
         self._confirmed: set[int] = set()
         self._sweep_after: dict[int, float] = {}
@@ -204,6 +206,10 @@ class Session:
             if place.holes:
                 self._store.apply([], {partition: place._replace(caught_up_at=moment, holes=False)})
             self._at_end_ms[partition] = max(moment, self._at_end_ms.get(partition, 0))
+            first = partition not in self._ended_ms
+            self._ended_ms[partition] = max(moment, self._ended_ms.get(partition, 0))
+            if first:
+                self._note_moment()
             self._arrival.note(partition, end)
 
     def _needs_sweep(self, partition: int, place: Place) -> bool:
@@ -236,10 +242,14 @@ class Session:
         }
         self._store.apply([], moved)
         self._at_end_ms.clear()
-        places = self._store.places
-        moment = min((place.caught_up_at for place in places.values()), default=0)
-        if self._ledger.note(moment, self._store.position, span_ms=self._retention_ms):
-            self._store.keep(self._ledger)
+        self._note_moment()
+
+    def _note_moment(self) -> None:
+        # Not by what the store says: a new one is caught up with nothing, and all that it has yet to read may be old.
+        if self._ended_ms.keys() == self._store.places.keys():
+            moment = min(self._ended_ms.values())
+            if self._ledger.note(moment, self._store.position, span_ms=self._retention_ms):
+                self._store.keep(self._ledger)
 
     def _say(self, why: str | None = None) -> None:
         state = self._arrival.state(why)

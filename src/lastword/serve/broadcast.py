@@ -33,8 +33,8 @@ def stopping() -> Refused:
     return Refused(503, "stopping", "the server is being stopped", "go on from the last id, here or elsewhere")
 
 
-def _failed() -> Refused:
-    return Refused(503, "table_failed", "the table can't go on by itself", "its server's own output says why")
+def failed() -> Refused:
+    return Refused(503, "tablefailed", "the table can't go on by itself", "its server's own output says why")
 
 
 class Place(NamedTuple):
@@ -110,7 +110,7 @@ class Broadcast:
                 except HistoryLost:
                     self._start_over()
         except LastwordError:
-            self._end(_failed)
+            self._end(failed)
         except RuntimeError:
             # The event loop is closed, and with it everyone who listened.
             pass

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lastword.core.errors import BadInput, ClusterUnreachable, HistoryLost, NotReady
 from lastword.core.position import Position
 from lastword.serve.answers import Refused
-from lastword.serve.broadcast import Broadcast
+from lastword.serve.broadcast import Broadcast, stopping
 from lastword.serve.events import reset_event
 from lastword.serve.tables import ServedTable
 from lastword.serve.waiting import Waiting
@@ -95,6 +95,9 @@ class Listener:
             ) from None
         except NotReady:
             raise self.table.not_ready() from None
+        except RuntimeError:
+            # The threads take no more work.
+            raise stopping() from None
 
     def _read_leg(self, begin: Position, end: Position, goes_on: bool) -> _Leg:
         upcoming, told, size = dict(begin), list[bytes](), 0

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from lastword.core.errors import FellBehind
+from lastword.core.errors import FellBehind, LastwordError, NotReady
 from lastword.core.position import Position
 from lastword.serve import events
 from lastword.serve.answers import Headers, Refused
-from lastword.serve.broadcast import Broadcast, stopping
+from lastword.serve.broadcast import Broadcast, failed, stopping
 from lastword.serve.limits import Limits
 from lastword.serve.listening import Listener
 from lastword.serve.outlet import Gone, Outlet, Stalled
@@ -63,7 +63,7 @@ class Streams:
         self._is_stopping = True
         for broadcast in self._broadcasts.values():
             broadcast.close()
-        self._replays.shutdown(wait=False, cancel_futures=True)
+        self._replays.shutdown(wait=False)
 
     def leave(self, stream: Stream) -> None:
         self.open -= 1
@@ -76,7 +76,12 @@ class Streams:
     def _joined(self, table: ServedTable) -> Broadcast:
         found = self._broadcasts.get(table.name)
         if found is None or found.ended is not None:
-            found = Broadcast(table.replica, table.event_of, most_bytes=self._limits.stream_bytes)
+            try:
+                found = Broadcast(table.replica, table.event_of, most_bytes=self._limits.stream_bytes)
+            except NotReady:
+                raise table.not_ready() from None
+            except LastwordError:
+                raise failed() from None
             self._broadcasts[table.name] = found
         self._listeners[table.name] += 1
         return found
