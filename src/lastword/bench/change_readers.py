@@ -123,6 +123,7 @@ def delivered(servers: str, topic: str, port: int, pid: int, pace: Pace) -> dict
         **_cuts("", from_acknowledgement),
         **_cuts(" from the write", from_write),
         "delivered": len(from_write),
+        "seconds": pace.seconds,
         "server_cpu_s": None if cpu is None or cpu_after is None else cpu_after - cpu,
         "readers_cpu_s": own_cpu,
     }

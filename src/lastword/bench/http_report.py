@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lastword.bench.change_readers import READERS
@@ -29,7 +29,7 @@ _HOW = """\
 `lastword serve` with a table of {records:,} rows of about 190 bytes ({partitions} partitions), a process of its own
 with its replica. Loads come from wrk on one thread over {connections} kept-alive connections, for {seconds} s each, and
 ask for random keys with [point_reads.lua](../src/lastword/bench/point_reads.lua). An answer that is not a row ends the
-benchmark. CPU is that of the server's process, all threads.
+benchmark. CPU is that of the server's process, all threads: it depends less than a rate on what else the machine does.
 
 - Point reads: each connection sends its next request as soon as it has its answer. FastAPI {fastapi} on uvicorn
   {uvicorn} (one worker, uvloop and httptools, [fastapi_dict.py](../src/lastword/bench/alternatives/fastapi_dict.py))
@@ -88,7 +88,7 @@ def http_result(plan: Plan, measured: Measured, left_out: Sequence[str], seconds
             *loads.values(),
             *_meanwhile(measured),
             *freshness.values(),
-            *_changes(measured.changes, seconds),
+            *_changes(measured.changes),
         ),
         ratios=(
             *(
@@ -96,6 +96,7 @@ def http_result(plan: Plan, measured: Measured, left_out: Sequence[str], seconds
                 for who, target in ((FASTAPI, 3.0), (NGINX, None))
                 if who in rates
             ),
+            *_cpu_ratios(measured.reads),
             *(
                 Ratio(
                     what=f"p99, applying to at rest, {load}",
@@ -132,7 +133,22 @@ def _latencies(measured: Measured) -> Iterator[Figure]:
     for who, runs in measured.reads.items():
         yield Figure(what=f"point reads, {who}: p50", unit="ms", rounds=tuple(each.p50_ms for each in runs))
         yield _p99(f"point reads, {who}: p99", runs)
-        yield from _cpu(f"point reads, {who}: CPU for each", [(each.cpu_s, each.requests) for each in runs])
+        yield from _cpu_of_reads(who, runs)
+
+
+def _cpu_of_reads(who: str, runs: Sequence[Asked]) -> Iterator[Figure]:
+    return _cpu(f"point reads, {who}: CPU for each", [(each.cpu_s, each.requests) for each in runs])
+
+
+def _cpu_ratios(reads: Mapping[str, Sequence[Asked]]) -> Iterator[Ratio]:
+    """Beside the rates, which depend on who else wants the processors: what a read takes of them."""
+    cpu = {who: figure for who, runs in reads.items() for figure in _cpu_of_reads(who, runs)}
+    for who in (FASTAPI, NGINX):
+        # A short load may take less than the system's clock ticks.
+        if OURS in cpu and who in cpu and min(cpu[who].rounds) > 0:
+            yield Ratio(
+                what=f"CPU for each point read, lastword to {who}", ours=cpu[OURS], theirs=cpu[who], bound="at most"
+            )
 
 
 def _meanwhile(measured: Measured) -> Iterator[Figure]:
@@ -143,15 +159,15 @@ def _meanwhile(measured: Measured) -> Iterator[Figure]:
         yield Figure(what=f"{load}: applied", unit="records/s", rounds=tuple(each.per_second for each in pair[1]))
 
 
-def _changes(runs: Sequence[Run], seconds: int) -> Iterator[Figure]:
+def _changes(runs: Sequence[Run]) -> Iterator[Figure]:
     for cut in ("p50", "p99", "p50 from the write", "p99 from the write"):
         yield _figure(f"{READERS} change readers, {cut}", runs, cut)
-    for who in ("server", "readers"):
-        taken = [each.answer[f"{who}_cpu_s"] for each in runs]
-        if None not in taken:
-            shares = tuple(100 * each / seconds for each in taken)
-            yield Figure(what=f"{READERS} change readers, CPU of the {who}", unit="% of a core", rounds=shares)
     answers = [each.answer for each in runs]
+    for who in ("server", "readers"):
+        taken = [(each[f"{who}_cpu_s"], each["seconds"]) for each in answers]
+        shares = tuple(100 * cpu_s / seconds for cpu_s, seconds in taken if cpu_s is not None)
+        if shares:
+            yield Figure(what=f"{READERS} change readers, CPU of the {who}", unit="% of a core", rounds=shares)
     delivered = [(each["server_cpu_s"], each["delivered"]) for each in answers]
     yield from _cpu(f"{READERS} change readers, CPU of the server for each change and reader", delivered)
 
