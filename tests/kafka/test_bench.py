@@ -26,6 +26,8 @@ from lastword.kafka.topic_description import list_topics
 from lastword.kafka.topics import create_topic
 from lastword.kafka.writing import load
 from support.command_line import JARS, CommandLine
+from support.load_tools import why_missing
+from support.processes import running_with
 from support.waiting import eventually
 
 
@@ -164,6 +166,38 @@ def test_replica_gives_rebuild_restart_and_latency_beside_the_alternatives(
     assert [limit["what"] for limit in result["limits"]] == ["restart", "latency at 10 writes/s, p50"]
     assert "| rebuild, lastword to the WriteBatch loop |" in page.read_text()
     assert {topic.name for topic in list_topics(connection)} == {topic.name for topic in before}
+
+
+def test_http_gives_reads_freshness_and_change_streams_and_leaves_no_server(
+    connection: Connection, tmp_path: Path
+) -> None:
+    reason = why_missing("wrk", "nginx")
+    if reason is not None:
+        pytest.skip(reason)
+    page, folder = tmp_path / "page.md", tmp_path / "temporary"
+    folder.mkdir()
+    # The home of whoever runs the tests: the alternatives' packages are there already, as the jars are.
+    line = CommandLine(home=default_home(), environ={"TMPDIR": str(folder)})
+    before = {topic.name for topic in list_topics(connection)}
+    done = line.run(
+        *("bench", "http", "--records", "500", "--rounds", "1", "--json", "--write", str(page)),
+        *("--bootstrap-servers", connection.bootstrap_servers),
+        timeout_s=300,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    result = json.loads(done.stdout)
+    measured = {figure["what"]: figure["median"] for figure in result["figures"]}
+    assert {f"point reads, {who}" for who in ("lastword", "FastAPI", "nginx")} < set(measured)
+    assert {"moderate load, applying: p99", "saturated, at rest: p99", "moderate load: applied"} < set(measured)
+    assert {"freshness at 10 writes/s, p50", "freshness at 10,000 writes/s, with min_position, p99"} < set(measured)
+    assert {"100 change readers, p99", "100 change readers, p50 from the write"} < set(measured)
+    assert all(median > 0 for what, median in measured.items() if "change readers" not in what)
+    assert [limit["what"] for limit in result["limits"]] == ["freshness at 10 writes/s, p50"]
+    assert result["left_out"] == []
+    assert "| p99, applying to at rest, moderate load |" in page.read_text()
+    assert {topic.name for topic in list_topics(connection)} == before
+    assert list(folder.iterdir()) == []
+    assert running_with(folder) == []
 
 
 def test_the_alternatives_have_the_client_settings_of_lastword(

@@ -14,6 +14,9 @@ from lastword.cli import VERBS
 from lastword.replica.replica import Replica
 from lastword.replica.settings import ReplicaSettings
 from lastword.serve.limits import Limits
+from lastword.serve.metrics import Metrics, Requests
+from lastword.serve.streams import Streams
+from lastword.serve.waiting import Waiting
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -105,3 +108,11 @@ def test_every_error_code_of_http_is_on_its_page() -> None:
 def test_everything_a_replica_offers_is_on_its_page(name: str) -> None:
     if name not in ("close", "is_closed", "folder", "topic"):
         assert re.search(rf"`(?:replica\.)?{name}\b", (DOCS / "replica.md").read_text())
+
+
+def test_every_metric_is_on_the_page_of_operating() -> None:
+    page = (DOCS / "operating.md").read_text()
+    made = Metrics([], Requests(), Streams(Limits(), Waiting(Limits())))
+    names = {f"{each.name}_total" if each.type == "counter" else each.name for each in made.collect()}
+    assert len(names) >= 10
+    assert [name for name in sorted(names) if f"`{name}`" not in page] == []

@@ -13,10 +13,11 @@ from pathlib import Path
 from lastword.bench.rounds import LeftOut, Plan
 
 _ALTERNATIVES = resources.files("lastword.bench.alternatives")
+_PACKAGES = "kafka-python, Quix Streams, FastAPI and uvicorn"
 
 
 def python_of_alternatives(plan: Plan) -> Path:
-    """The interpreter that has kafka-python with lz4, and Quix Streams; LeftOut when pip can't install them."""
+    """The interpreter that has what python.lock lists; LeftOut when pip can't install it."""
     lock = _ALTERNATIVES.joinpath("python.lock").read_bytes()
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     kept = plan.home / "bench"
@@ -26,11 +27,11 @@ def python_of_alternatives(plan: Plan) -> Path:
         with (kept / ".lock").open("w") as turn:
             fcntl.flock(turn, fcntl.LOCK_EX)
             if not (folder / "whole").exists():
-                plan.tell("installing kafka-python and Quix Streams into an environment of their own")
+                plan.tell(f"installing {_PACKAGES} into an environment of their own")
                 _install(folder)
     except (OSError, subprocess.CalledProcessError) as failure:
         shutil.rmtree(folder, ignore_errors=True)
-        raise LeftOut(f"kafka-python and Quix Streams, because they could not be installed: {_why(failure)}") from None
+        raise LeftOut(f"{_PACKAGES}, because they could not be installed: {_why(failure)}") from None
     return folder / "bin" / "python"
 
 

@@ -7,13 +7,15 @@ from itertools import product
 from statistics import median
 from typing import Any, Literal
 
+_SHOWN = {"s": ".2f", "ms": ".1f", "µs": ".1f"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """One thing measured in every round."""
 
     what: str
-    unit: Literal["records/s", "s", "ms", "MB"]
+    unit: Literal["records/s", "requests/s", "s", "ms", "µs", "MB", "% of a core"]
     rounds: tuple[float, ...]
 
     @property
@@ -21,7 +23,7 @@ class Figure:
         return median(self.rounds)
 
     def shown(self, value: float) -> str:
-        return format(value, {"records/s": ",.0f", "MB": ",.0f", "ms": ".1f", "s": ".2f"}[self.unit])
+        return format(value, _SHOWN.get(self.unit, ",.0f"))
 
     def as_json(self) -> dict[str, Any]:
         spread = {"median": self.median, "lowest": min(self.rounds), "highest": max(self.rounds)}

@@ -1,9 +1,10 @@
 """A writer that keeps a pace and notes when its samples were handed over and when they were acknowledged.
 
-    python -m lastword.bench.paced_writer HOST:PORT TOPIC PER_SECOND SECONDS PREFIX
+    python -m lastword.bench.paced_writer HOST:PORT TOPIC PREFIX PER_SECOND SECONDS KEYS
 
 The client settings are those of `Table.put`. At most a hundred writes a second are samples, under keys of their own
-(PREFIX and a number); the others update rows that are there.
+(PREFIX and a number); the others update rows that are there. Each value has its number among the writes and the moment
+at which it was handed over.
 """
 
 from __future__ import annotations
@@ -11,24 +12,49 @@ from __future__ import annotations
 import json
 import sys
 import time
+from dataclasses import dataclass
 from typing import Any
 
+from lastword.bench.rounds import python
 from lastword.kafka.connection import Connection
 
 _SAMPLES_PER_SECOND = 100
-_VALUE = b'{"userId":"user-0","name":"Alice Smith","city":"Berlin","score":42.5,"active":true,"plan":"free"}'
+_VALUE = b'{"userId":"user-0","name":"Alice Smith","city":"Berlin","active":true,"number":%d,"handed_over":%.6f}'
 
 
-def samples_of(per_second: int, seconds: int) -> int:
-    return min(per_second, _SAMPLES_PER_SECOND) * seconds
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How fast to write and for how long, to which keys: user-0 up to so many."""
+
+    per_second: int
+    seconds: int
+    keys: int
+
+    @property
+    def records(self) -> int:
+        return self.per_second * self.seconds
+
+    @property
+    def samples(self) -> int:
+        return min(self.per_second, _SAMPLES_PER_SECOND) * self.seconds
+
+    @property
+    def sampled_every(self) -> int:
+        """The writes with the numbers 0, this, twice this and so on are samples, and numbered by themselves."""
+        return max(1, self.per_second // _SAMPLES_PER_SECOND)
+
+    def writer(self, servers: str, topic: str, prefix: str) -> list[str]:
+        """The command that writes so."""
+        numbers = (self.per_second, self.seconds, self.keys)
+        return python("paced_writer", servers, topic, prefix, *map(str, numbers))
 
 
-def write_paced(servers: str, topic: str, per_second: int, seconds: int, prefix: str) -> dict[str, list[float]]:
+def write_paced(servers: str, topic: str, prefix: str, pace: Pace) -> dict[str, list[float]]:
     """The key of each sample -> when it was handed over and when its delivery report came (monotonic)."""
     times: dict[str, list[float]] = {}
     failed: list[Any] = []
     producer = Connection(bootstrap_servers=servers).producer(linger_ms=0, compression_type="lz4")
-    every = max(1, per_second // _SAMPLES_PER_SECOND)
+    every = pace.sampled_every
 
     def reported(error: Any, message: Any) -> None:
         now = time.monotonic()
@@ -40,14 +66,14 @@ def write_paced(servers: str, topic: str, per_second: int, seconds: int, prefix:
     sampled = prefix.encode()
     producer.list_topics(topic, timeout=10)  # so that the first sample does not wait for the connection
     began = time.monotonic()
-    for number in range(per_second * seconds):
-        while (early := began + number / per_second - time.monotonic()) > 0:
+    for number in range(pace.records):
+        while (early := began + number / pace.per_second - time.monotonic()) > 0:
             producer.poll(early)
-        key = f"user-{number * 7919 % 500}"
+        key, now = f"user-{number * 7919 % pace.keys}", time.monotonic()
         if number % every == 0:
             key = f"{prefix}{number // every}"
-            times[key] = [time.monotonic()]
-        producer.produce(topic, _VALUE, key, on_delivery=reported)
+            times[key] = [now]
+        producer.produce(topic, _VALUE % (number, now), key, on_delivery=reported)
         producer.poll(0)
     if producer.flush(30) or failed:
         sys.exit(f"not every write was acknowledged: {failed[:1]}")
@@ -55,5 +81,6 @@ def write_paced(servers: str, topic: str, per_second: int, seconds: int, prefix:
 
 
 if __name__ == "__main__":
-    _, servers, topic, per_second, seconds, prefix = sys.argv
-    print(json.dumps(write_paced(servers, topic, int(per_second), int(seconds), prefix)))
+    _, servers, topic, prefix, per_second, seconds, keys = sys.argv
+    pace = Pace(per_second=int(per_second), seconds=int(seconds), keys=int(keys))
+    print(json.dumps(write_paced(servers, topic, prefix, pace)))

@@ -20,31 +20,30 @@ from statistics import quantiles
 from typing import Any
 
 import lastword
-from lastword.bench.paced_writer import samples_of
-from lastword.bench.rounds import python
+from lastword.bench.paced_writer import Pace
 
 _LOOK_EVERY_SECONDS = 0.0005
 # Samples may overtake one another on their way through several partitions.
 _LOOKED_FOR_AT_ONCE = 4
 _PATIENCE_SECONDS = 30
+_UPDATED_KEYS = 500
 
 
-def latencies_ms(
-    servers: str, topic: str, folder: Path, per_second: int, seconds: int
-) -> tuple[list[float], list[float]]:
+def latencies_ms(servers: str, topic: str, folder: Path, pace: Pace) -> tuple[list[float], list[float]]:
     """Of each sample the time to its sight from its write and from its acknowledgement; 0 for one seen before that."""
     prefix = f"sample-{uuid.uuid4().hex[:8]}-"
     with lastword.connect(servers) as cluster:
         table = cluster.table(topic)
-        with table.replica(folder) as replica:
-            command = python("paced_writer", servers, topic, str(per_second), str(seconds), prefix)
-            with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
-                try:
-                    seen_at = _watch(replica, prefix, samples_of(per_second, seconds), seconds + _PATIENCE_SECONDS)
-                    told, _ = writer.communicate(timeout=_PATIENCE_SECONDS)
-                except BaseException:
-                    writer.kill()
-                    raise
+        with (
+            table.replica(folder) as replica,
+            subprocess.Popen(pace.writer(servers, topic, prefix), stdout=subprocess.PIPE) as writer,
+        ):
+            try:
+                seen_at = _watch(replica, prefix, pace.samples, pace.seconds + _PATIENCE_SECONDS)
+                told, _ = writer.communicate(timeout=_PATIENCE_SECONDS)
+            except BaseException:
+                writer.kill()
+                raise
     times = json.loads(told)
     from_write = [(seen - times[key][0]) * 1000 for key, seen in seen_at.items()]
     return from_write, [max(0.0, seen - times[key][1]) * 1000 for key, seen in seen_at.items()]
@@ -68,7 +67,8 @@ def _watch(replica: Mapping[str, Any], prefix: str, samples: int, patience_s: fl
 
 if __name__ == "__main__":
     _, servers, topic, folder, per_second, seconds = sys.argv
-    found = latencies_ms(servers, topic, Path(folder), int(per_second), int(seconds))
+    pace = Pace(per_second=int(per_second), seconds=int(seconds), keys=_UPDATED_KEYS)
+    found = latencies_ms(servers, topic, Path(folder), pace)
     from_write, from_acknowledgement = (quantiles(each, n=100, method="inclusive") for each in found)
     p50, p99 = 49, 98
     print(

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from lastword.bench.memory import PeakMemory
 from lastword.core.errors import BadInput, LastwordError
@@ -22,6 +22,8 @@ from lastword.kafka.local import LocalCluster
 from lastword.kafka.topics import create_topic, delete_topic
 
 PARTITIONS = 3
+
+_Done = TypeVar("_Done")
 
 
 class LeftOut(LastwordError):
@@ -81,7 +83,7 @@ def run(command: list[str], home: Path, output: Path | None = None) -> Run:
         began = time.monotonic()
         process = subprocess.Popen(
             command,
-            env=_environment(home),
+            env=environment(home),
             stdin=subprocess.DEVNULL,
             stdout=file if output else subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -104,9 +106,9 @@ def run(command: list[str], home: Path, output: Path | None = None) -> Run:
     return Run(began=began, seconds=seconds, output=(told or b"").decode(), peak_mb=peak_mb)
 
 
-def interleaved(plan: Plan, what: str, steps: Mapping[str, Callable[[], Run]]) -> dict[str, list[Run]]:
+def interleaved(plan: Plan, what: str, steps: Mapping[str, Callable[[], _Done]]) -> dict[str, list[_Done]]:
     """The runs of each step, in rounds that play every step once; a first round warms everything up and is dropped."""
-    runs: dict[str, list[Run]] = {name: [] for name in steps}
+    runs: dict[str, list[_Done]] = {name: [] for name in steps}
     for number in range(plan.rounds + 1):
         for name, step in steps.items():
             plan.tell(f"{what}: {name}, {f'round {number} of {plan.rounds}' if number else 'warming up'}")
@@ -145,7 +147,7 @@ def python(module: str, *words: str) -> list[str]:
     return [sys.executable, "-m", f"lastword.bench.{module}", *words]
 
 
-def _environment(home: Path) -> dict[str, str]:
+def environment(home: Path) -> dict[str, str]:
     """This process's, without what would make the two sides differ: settings of lastword's, and no compiled files."""
     dropped = ("LASTWORD_", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}

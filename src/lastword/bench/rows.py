@@ -17,7 +17,7 @@ def write_rows(lines: Path, pairs: Path, count: int) -> None:
     """The same rows twice: in `lines` as the JSON lines that `load` reads, in `pairs` as `key TAB value`."""
     with lines.open("w", encoding="ascii") as as_json, pairs.open("w", encoding="ascii") as as_pairs:
         for number in range(count):
-            key, value = f"user-{number}", _profile(number, number)
+            key, value = f"user-{number}", profile(number, number)
             as_json.write(f'{{"key":"{key}","value":{value}}}\n')
             as_pairs.write(f"{key}\t{value}\n")
 
@@ -28,16 +28,17 @@ def updates(records: int, live: bytearray) -> Iterator[Write]:
     for number in range(records):
         key = int(chance.random() * keys)
         live[key] = number % _RECORDS_PER_TOMBSTONE != 7
-        yield Write(b"user-%d" % key, _profile(key, number).encode() if live[key] else None)
+        yield Write(b"user-%d" % key, profile(key, number).encode() if live[key] else None)
 
 
 def distinct(records: int) -> Iterator[Write]:
     """As many rows, each under a key of its own."""
     for number in range(records):
-        yield Write(b"user-%d" % number, _profile(number, number).encode())
+        yield Write(b"user-%d" % number, profile(number, number).encode())
 
 
-def _profile(key: int, state: int) -> str:
+def profile(key: int, state: int) -> str:
+    """The value of a row, as JSON; its key is user-KEY."""
     name, city = _NAMES[key % len(_NAMES)], _CITIES[state % len(_CITIES)]
     return (
         f'{{"userId":"user-{key}","name":"{name}","email":"user-{key}@example.com","age":{18 + state % 60},'

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from lastword.bench.figures import Result
 
 # The records and rounds of each, unless told otherwise.
-_DEFAULTS = {"load": (1_000_000, 5), "read": (1_000_000, 5), "start": (1_000_000, 5), "replica": (5_000_000, 3)}
+_DEFAULTS = {
+    "load": (1_000_000, 5),
+    "read": (1_000_000, 5),
+    "start": (1_000_000, 5),
+    "replica": (5_000_000, 3),
+    "http": (500_000, 5),
+}
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
@@ -33,9 +39,12 @@ def parser(verb: str) -> argparse.ArgumentParser:
         choices=[*_DEFAULTS, "all"],
         help="load: against a bare produce loop; read: dump against a bare consume loop; "
         "start: --help against python -c pass, and the broker; replica: a rebuild against a bare consume loop, "
-        "a WriteBatch loop, Kafka Streams, kafka-python and Quix Streams, then restart and latency",
+        "a WriteBatch loop, Kafka Streams, kafka-python and Quix Streams, then restart and latency; http: point reads "
+        "against FastAPI and nginx (asked by wrk), reads while records are applied, freshness and change streams",
     )
-    made.add_argument("--records", type=options.count_argument, help="default 1000000; of replica 5000000")
+    made.add_argument(
+        "--records", type=options.count_argument, help="default 1000000; of replica 5000000, of http 500000"
+    )
     made.add_argument("--rounds", type=options.count_argument, help="medians over so many; default 5; of replica 3")
     made.add_argument("--write", type=Path, metavar="FILE", help="put the results into this Markdown file")
     made.add_argument(
@@ -46,6 +55,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
 
 
 def bench(args: argparse.Namespace) -> int:
+    from lastword.bench.http import bench_http
     from lastword.bench.load import bench_load
     from lastword.bench.machine import machine_facts
     from lastword.bench.page import write_section
@@ -58,7 +68,13 @@ def bench(args: argparse.Namespace) -> int:
         # As on Ctrl-C, what was started is ended and what was made is removed.
         signal.signal(number, signal.default_int_handler)
     progress = Progress()
-    benches = {"load": bench_load, "read": bench_read, "start": bench_start, "replica": bench_replica}
+    benches = {
+        "load": bench_load,
+        "read": bench_read,
+        "start": bench_start,
+        "replica": bench_replica,
+        "http": bench_http,
+    }
     met = True
     for name in _DEFAULTS if args.name == "all" else (args.name,):
         records, rounds = _DEFAULTS[name]

@@ -1,6 +1,6 @@
 """HTTP over one or more replicas.
 
-Read in this order: limits, answers, routes, keys, writes, tables, rows, pages, standing, openapi, service, server,
-running.
-The other side, for `lastword compare`: client, explaining, sides, merging, comparing.
+Read in this order: limits, answers, routes, keys; writes, tables, rows, pages, standing, waiting for reads and writes;
+events, broadcast, listening, streams, outlet for changes; bodies, tokens, compression, metrics, access; openapi;
+service, server, running. `compare` is a client: client, sides, explaining, merging, comparing.
 """

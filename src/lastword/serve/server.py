@@ -11,6 +11,7 @@ import time
 from contextlib import closing
 from typing import Any
 
+import uvloop
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
@@ -92,7 +93,10 @@ class HttpServer:
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._serve())
+            # granian wakes the loop from a thread of its own for each request, and asyncio's loop writes to a pipe for
+            # each time it is woken.
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(self._serve())
         except BaseException as failure:
             self._failure = failure
 
