@@ -41,7 +41,7 @@ def all_changes_path(tables: list[Described]) -> Node:
         "schema": {"type": "array", "items": {"type": "string", "enum": names}, "minItems": 1},
     }
     one = f"[A-Za-z0-9_-]+=({_PLACE}(,{_PLACE})*)?"
-    after = {"schema": {"type": "string", "pattern": f"^{one}(;{one})*$"}}
+    after = {"schema": {"type": "string", "pattern": f"^({one}(;{one})*)?$"}}
     return {
         "/changes": reading(
             "changes",

@@ -21,7 +21,7 @@ from lastword.core.errors import BadInput, LastwordError
 from lastword.kafka.ports import PortPicker, is_free
 from lastword.serve.access import Access, AccessLog
 from lastword.serve.answers import Answer, Refused
-from lastword.serve.bodies import whole
+from lastword.serve.bodies import pass_over, whole
 from lastword.serve.outlet import Gone, Outlet
 from lastword.serve.service import Request, Service
 from lastword.serve.streams import Stream
@@ -119,23 +119,20 @@ class HttpServer:
     async def _answer(self, scope: Any, protocol: Any) -> None:
         """What granian calls for each request."""
         began = time.perf_counter()
+        body = whole(protocol, scope.headers)
         try:
             if not self._service.is_guarded:
                 _check_host(scope.headers.get("host"), self.port)
             told = await self._service.answer(
-                Request(
-                    scope.method,
-                    scope.path,
-                    scope.query_string,
-                    scope.headers,
-                    whole(protocol, scope.headers),
-                )
+                Request(scope.method, scope.path, scope.query_string, scope.headers, body)
             )
         except Refused as refused:
             told = refused.answer()
         except Exception:
             _log.exception("an answer failed")
             told = _surprise()
+        if isinstance(told, Answer) and told.status >= 400 and scope.method not in ("GET", "HEAD"):
+            await pass_over(body, scope.headers)
         if isinstance(told, Stream):
             status, size = 200, await self._run_stream(told, scope, protocol)
         elif told.body:
