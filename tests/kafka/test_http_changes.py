@@ -45,6 +45,14 @@ def changes(served: Running, query: str = "", **headers: str) -> ChangeReader:
     return reader
 
 
+def metrics(served: Running) -> bytes:
+    asking = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=5)
+    asking.request("GET", "/metrics")
+    told = asking.getresponse().read()
+    asking.close()
+    return told
+
+
 def test_puts_and_deletes_come_in_order_with_the_whole_position_after_each(table: Table, served: Running) -> None:
     with closing(changes(served)) as reader:
         assert reader.headers["content-type"] == "text/event-stream"
@@ -235,6 +243,7 @@ def test_a_reader_who_takes_nothing_is_cut_off_and_no_other(
             table.put("a", {"n": number, "text": "x" * 50_000})
         reading.join(60)
         assert seen == list(range(400))
+        eventually(lambda: b'lastword_streams_cut_total{reason="stalled"} 1.0' in metrics(served))
         # The server has ended the connection: what is left to read is what the system had taken, and no more.
         with pytest.raises((ConnectionError, ValueError)):
             list(stalled.events(timeout_s=5))

@@ -34,7 +34,7 @@ def stopping() -> Refused:
 
 
 def failed() -> Refused:
-    return Refused(503, "tablefailed", "the table can't go on by itself", "its server's own output says why")
+    return Refused(503, "table_failed", "the table can't go on by itself", "its server's own output says why")
 
 
 class Place(NamedTuple):
