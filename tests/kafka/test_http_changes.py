@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lastword.kafka.connection import Connection
+from lastword.kafka.reading import log_bounds
 from lastword.kafka.topics import create_topic
 from lastword.serve.limits import Limits
 from lastword.serve.running import Front, Running, Wanted, running
@@ -122,6 +123,22 @@ def test_a_position_past_the_end_of_the_log_is_gone(table: Table, served: Runnin
     reader = ChangeReader(served.url, "/tables/users/changes", last_event_id=last_id)
     assert (reader.status, reader.body["error"]["code"]) == (410, "position_gone")
     reader.close()
+
+
+def test_a_reader_who_was_ahead_of_this_instance_sees_nothing_twice(
+    connection: Connection, topic: str, table: Table, tmp_path: Path
+) -> None:
+    wanted = [Wanted.parse(f"users={topic}")]
+    with running(connection, wanted, tmp_path, Front(port=0)) as served:
+        served.tables[0].replica.wait_until_ready(30)
+    table.put_many((f"k{number}", number) for number in range(60_000))
+    last_id = str(log_bounds(connection, topic)[1])
+    with running(connection, wanted, tmp_path, Front(port=0)) as served:
+        # It has just begun to read what another instance has told this reader already.
+        assert str(served.tables[0].replica.position) != last_id
+        with closing(changes(served, last_event_id=last_id)) as reader:
+            table.put("new", 1)
+            assert [event.content["key"] for event in reader.take(1)] == ["new"]
 
 
 def test_a_value_on_several_lines_stays_one_event(connection: Connection, topic: str, served: Running) -> None:
