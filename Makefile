@@ -43,7 +43,7 @@ down: $(STAMP)
 	@$(LASTWORD) down
 
 test: setup check
-	$(BIN)/python -m pytest tests/kafka --numprocesses $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest tests/kafka --numprocesses $(WORKERS) --dist worksteal
 
 soak: setup
 	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/kafka -m soak
