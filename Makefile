@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 LASTWORD := $(BIN)/lastword
 STAMP := $(VENV)/.installed
 SOAK_ROUNDS ?= 10
+# The tests wait more than they work: three at a time keep two cores busy.
+WORKERS ?= 3
 
 .PHONY: help setup up down test soak check bench docs lock clean
 
@@ -41,7 +43,7 @@ down: $(STAMP)
 	@$(LASTWORD) down
 
 test: setup check
-	$(BIN)/python -m pytest tests/kafka
+	$(BIN)/python -m pytest tests/kafka --numprocesses $(WORKERS) --dist worksteal
 
 soak: setup
 	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/kafka -m soak

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,21 @@ from lastword.kafka.topic_description import list_topics
 from lastword.kafka.topics import create_topic, delete_topic
 from lastword.table import Table
 from support.command_line import JARS, CommandLine
+from support.processes import started_with
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """Whatever the tests of this process start inherits a mark, and none that has it may run when they are over."""
+    name, mark = "STARTED_BY_TESTS", uuid.uuid4().hex
+    os.environ[name] = mark
+    yield
+    del os.environ[name]
+    # What ends with its owner may need a moment after it.
+    deadline = time.monotonic() + 10
+    while (left := started_with(f"{name}={mark}")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert left == []
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,8 @@ import re
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from support.console import Step, steps
 from support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
+# What `serve` takes unless it is told.
+USUAL = "127.0.0.1:8090"
 PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))] if steps(page)]
 
 
@@ -28,12 +31,40 @@ def shell(alone: CommandLine, tmp_path: Path) -> Iterator[CommandLine]:
     alone("down")
 
 
+@pytest.fixture
+def serving(shell: CommandLine) -> Iterator[Callable[[Step], str]]:
+    """Runs `lastword serve` of a page beside what follows it, on a free port, and gives its address."""
+    with ExitStack() as stack:
+
+        def run(step: Step) -> str:
+            words = step.command.split()[1:]
+            process = stack.enter_context(shell.start(*words, "--port", "0", stdout=subprocess.PIPE))
+            stack.callback(process.terminate)
+            assert process.stdout is not None
+            said = ""
+            while "ready: " not in said:
+                line = process.stdout.readline()
+                assert line, said
+                said += line
+            address = said.split("http://")[-1].strip()
+            assert step.keeps(said.replace(address, USUAL)), said
+            return address
+
+        yield run
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_command_of_a_page_gives_what_the_page_says(page: Path, shell: CommandLine, tmp_path: Path) -> None:
+def test_every_command_of_a_page_gives_what_the_page_says(
+    page: Path, shell: CommandLine, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     environment = {**shell.environment(), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    address = USUAL
     for step in steps(page):
+        if step.command.startswith("lastword serve"):
+            address = request.getfixturevalue("serving")(step)
+            continue
         done = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", step.command],
+            ["bash", "-o", "pipefail", "-c", step.command.replace(USUAL, address)],
             env=environment,
             cwd=tmp_path,
             capture_output=True,

@@ -16,6 +16,8 @@ from lastword.core.errors import JarsUnavailable
 from lastword.kafka.jars import JarLock, broker_lock, ensure_jars
 from lastword.kafka.java import Java, find_java
 from lastword.kafka.trust import trust_options, trusted_by_python
+from support.processes import alive, children_of
+from support.waiting import eventually
 
 TWO = JarLock(
     name="broker",
@@ -88,7 +90,10 @@ def test_a_fetch_killed_midway_leaves_no_jar_and_the_next_one_succeeds(tmp_path:
         assert killed.stdout is not None
         while killed.stdout.readline() != "fetching the broker's jars: 1 of 2\n":
             assert killed.poll() is None
+        (tether,) = children_of(killed.pid, "ivy")
         killed.kill()
+    # Ivy ends with it, a moment later: until then it may write into a folder that the next fetch removes.
+    eventually(lambda: not alive(tether))
     assert not (tmp_path / TWO.folder_name).exists()
 
     ensure_jars(TWO, tmp_path, find_java(), lambda _: None)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lastword.kafka.connection import Connection
+from lastword.kafka.reading import log_bounds
 from lastword.kafka.topics import create_topic
 from lastword.serve.limits import Limits
 from lastword.serve.running import Front, Running, Wanted, running
@@ -43,6 +44,14 @@ def changes(served: Running, query: str = "", **headers: str) -> ChangeReader:
     reader = ChangeReader(served.url, f"/tables/users/changes{query}", **headers)
     assert reader.status == 200, reader.body
     return reader
+
+
+def metrics(served: Running) -> bytes:
+    asking = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=5)
+    asking.request("GET", "/metrics")
+    told = asking.getresponse().read()
+    asking.close()
+    return told
 
 
 def test_puts_and_deletes_come_in_order_with_the_whole_position_after_each(table: Table, served: Running) -> None:
@@ -114,6 +123,22 @@ def test_a_position_past_the_end_of_the_log_is_gone(table: Table, served: Runnin
     reader = ChangeReader(served.url, "/tables/users/changes", last_event_id=last_id)
     assert (reader.status, reader.body["error"]["code"]) == (410, "position_gone")
     reader.close()
+
+
+def test_a_reader_who_was_ahead_of_this_instance_sees_nothing_twice(
+    connection: Connection, topic: str, table: Table, tmp_path: Path
+) -> None:
+    wanted = [Wanted.parse(f"users={topic}")]
+    with running(connection, wanted, tmp_path, Front(port=0)) as served:
+        served.tables[0].replica.wait_until_ready(30)
+    table.put_many((f"k{number}", number) for number in range(60_000))
+    last_id = str(log_bounds(connection, topic)[1])
+    with running(connection, wanted, tmp_path, Front(port=0)) as served:
+        # It has just begun to read what another instance has told this reader already.
+        assert str(served.tables[0].replica.position) != last_id
+        with closing(changes(served, last_event_id=last_id)) as reader:
+            table.put("new", 1)
+            assert [event.content["key"] for event in reader.take(1)] == ["new"]
 
 
 def test_a_value_on_several_lines_stays_one_event(connection: Connection, topic: str, served: Running) -> None:
@@ -235,6 +260,7 @@ def test_a_reader_who_takes_nothing_is_cut_off_and_no_other(
             table.put("a", {"n": number, "text": "x" * 50_000})
         reading.join(60)
         assert seen == list(range(400))
+        eventually(lambda: b'lastword_streams_cut_total{reason="stalled"} 1.0' in metrics(served))
         # The server has ended the connection: what is left to read is what the system had taken, and no more.
         with pytest.raises((ConnectionError, ValueError)):
             list(stalled.events(timeout_s=5))

@@ -124,7 +124,7 @@ def test_a_port_that_is_taken_is_refused_and_not_shared(
 ) -> None:
     port, wanted = address_of(served.url)[1], [Wanted.parse(f"users={topic}")]
     with (
-        pytest.raises(BadInput, match=f"port {port} is taken"),
+        pytest.raises(BadInput, match=rf"port {port} of 127\.0\.0\.1 is taken"),
         running(connection, wanted, tmp_path / "second", Front(port=port)),
     ):
         pass
@@ -199,6 +199,28 @@ def test_the_verb_serves_until_it_is_told_to_stop_and_keeps_its_rows(
         finally:
             assert ended(process) == (0, "stopped\n", "")
     assert [path.name for path in (tmp_path / "data").iterdir()] == [topic]
+
+
+def test_the_verb_serves_others_only_with_tokens_and_writes_a_line_for_each_request(
+    lastword: CommandLine, connection: Connection, topic: str, tmp_path: Path
+) -> None:
+    words = ("--table", f"users={topic}", "--port", "0", "--data", str(tmp_path / "data"), "--host", "0.0.0.0")  # noqa: S104
+    refused = lastword.run("serve", *words)
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert "can be reached by others: say who may read and write with --token-file" in refused.stderr
+    file = tmp_path / "tokens.txt"
+    file.write_text("read 0123456789abcdef-secret\n")
+    file.chmod(0o600)
+    process, url = started(lastword, *words, "--token-file", str(file), "--access-log")
+    try:
+        local = url.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
+        assert get(local, "/tables")[0] == 401
+        assert get(local, "/tables", headers={"Authorization": "Bearer 0123456789abcdef-secret"})[0] == 200
+    finally:
+        code, out, err = ended(process)
+    assert (code, err, out.splitlines()[-1]) == (0, "", "stopped")
+    assert [json.loads(line)["status"] for line in out.splitlines()[:-1]] == [401, 200]
+    assert "secret" not in out
 
 
 def test_a_client_with_half_a_request_does_not_keep_the_process(lastword: CommandLine, topic: str) -> None:

@@ -194,7 +194,7 @@ def test_a_process_is_healthy_before_its_tables_are_ready(
         service = service_of(users, away)
         assert ask(service, "/health").json == {"status": "ok"}
         told = ask(service, "/ready")
-        assert (told.status, told.code, told.json["error"]["message"]) == (503, "not_ready", "away is connecting")
+        assert (told.status, told.code, told.json["error"]["message"]) == (503, "not_ready", "1 of 2 tables are ready")
         stands = ask(service, "/tables/away")
         assert (stands.json["state"], stands.json["rows"]) == ("connecting", None)
         assert connection.bootstrap_servers not in stands.body.decode()

@@ -124,8 +124,9 @@ def test_records_without_a_key_are_counted_and_in_no_table(connection: Connectio
 
 
 def test_following_takes_partitions_that_are_added_and_ends_when_the_topic_is_deleted(
-    connection: Connection, topic_name: str
+    connection: Connection, topic_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(reading, "_LOOK_AGAIN_S", 0.2)
     create_topic(connection, topic_name, partitions=1)
     following = follow(connection, topic_name)
     next(following)

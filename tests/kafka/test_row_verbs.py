@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -239,8 +238,9 @@ def test_an_interrupted_load_says_what_was_acknowledged_and_a_watch_where_to_go_
     create_topic(connection, topic_name, partitions=1)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     load = lastword.start("load", topic_name, "-", preexec_fn=obey_interrupts, **pipes)
-    watch = lastword.start("watch", topic_name, preexec_fn=obey_interrupts, **pipes)
+    watch = lastword.start("watch", topic_name, "--from", "0:0", preexec_fn=obey_interrupts, **pipes)
     assert load.stdin is not None
+    assert watch.stdout is not None
     load.stdin.write("a:1\nb:2\n")
     load.stdin.flush()
     eventually(lambda: log_bounds(connection, topic_name)[1] == {0: 2})
@@ -249,7 +249,7 @@ def test_an_interrupted_load_says_what_was_acknowledged_and_a_watch_where_to_go_
     load.wait(timeout=30)
     assert "interrupted; the 2 records before it were acknowledged" in load.communicate()[1]
     assert load.returncode == 130
-    time.sleep(1)
+    assert [watch.stdout.readline().split()[-2:] for _ in range(2)] == [["a", "1"], ["b", "2"]]
     watch.send_signal(signal.SIGINT)
     assert "go on from here with  --from 0:2" in watch.communicate(timeout=30)[1]
     assert watch.returncode == 130

@@ -24,7 +24,13 @@ def make_topic(connection: Connection, name: str, *, partitions: int = 1, **sett
     # Named, because an admin client that nobody holds is closed before it has answered.
     admin = connection.admin()
     admin.create_topics([NewTopic(name, partitions, config=config)])[name].result()
-    eventually(lambda: len(connection.topic(name).partitions) == partitions)
+    eventually(lambda: _has_partitions(connection, name, partitions))
+
+
+def _has_partitions(connection: Connection, topic: str, count: int) -> bool:
+    """Whether the broker shows the topic whole: for a moment after its creation it may not know it at all."""
+    found = connection.reach().topics.get(topic)
+    return found is not None and found.error is None and len(found.partitions) == count
 
 
 def write(connection: Connection, topic: str, records: Iterable[Pair]) -> None:

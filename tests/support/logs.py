@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from lastword.core.record import Record
 from lastword.kafka.connection import Connection
 from lastword.kafka.topics import create_topic, delete_topic
+from support.compacted_logs import has_open_transaction
+from support.waiting import eventually
 
 PARTITIONS = 3
 
@@ -79,6 +81,9 @@ def write_log(connection: Connection, topic: str, log: Sequence[Act]) -> list[Re
             producer.abort_transaction(30)
         if act.ending != "abort":
             committed += written
+    if transactional is not None:
+        # An end of a transaction is answered before its marker is in the log, and only then it is read.
+        eventually(lambda: not has_open_transaction(connection, topic))
     return committed
 
 

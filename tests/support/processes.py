@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -26,6 +27,19 @@ def running_with(text: str | Path) -> list[str]:
         for line in lines
         if len(line) == 3 and str(text) in line[2] and not line[1].startswith("Z") and int(line[0]) != os.getpid()
     ]
+
+
+def started_with(variable: str) -> list[str]:
+    """The processes that have it (`NAME=value`) in their environment, each with the test during which it started."""
+    # e: with the environment, after the command line
+    listed = subprocess.run(["ps", "axeww", "-o", "pid=,stat=,command="], capture_output=True, text=True).stdout
+    found = []
+    for line in listed.splitlines():
+        pid, state, shown = (*line.split(None, 2), "", "")[:3]
+        if variable in shown.split() and not state.startswith("Z"):
+            test = re.search(r"PYTEST_CURRENT_TEST=(.+? \(\w+\))", shown)
+            found.append(f"{pid} {shown.split()[0]}, started in {test[1] if test else 'no test'}")
+    return found
 
 
 def children_of(pid: int, text: str) -> list[int]:
