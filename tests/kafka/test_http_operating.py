@@ -7,6 +7,7 @@ import http.client
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,7 @@ def test_with_tokens_reads_and_writes_are_apart_and_health_is_open(
     front = Front(port=0, host=ALL, tokens=tokens)
     with running(connection, [Wanted.parse(f"users={written}")], tmp_path, front) as made:
         made.tables[0].replica.wait_until_ready(30)
-        served = Running(url=made.url.replace(ALL, "127.0.0.1"), tables=made.tables)
+        served = replace(made, url=made.url.replace(ALL, "127.0.0.1"))
         for path in ("/tables", "/tables/users/rows/long", "/users", "/metrics", "/tables/users/changes", "/changes"):
             status, headers, body = get(served, path)
             assert (status, headers["www-authenticate"]) == (401, "Bearer"), path

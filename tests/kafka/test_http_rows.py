@@ -13,10 +13,9 @@ import pytest
 from lastword.kafka.connection import Connection
 from lastword.kafka.present import Lookout
 from lastword.kafka.topics import create_topic
-from lastword.serve.service import Request
 from lastword.serve.tables import ServedTable
 from lastword.table import Table
-from support.asking import answered, ask, in_two, served, service_of
+from support.asking import answered, ask, in_two, request_of, served, service_of
 from support.waiting import eventually
 
 
@@ -139,7 +138,7 @@ def test_only_so_many_reads_may_wait(users: ServedTable) -> None:
     service = service_of(users, wait_s=0.3, waiting_reads=2)
 
     async def three() -> list[int]:
-        request = Request("GET", "/tables/users/rows/a", "min_position=0:1000", {}, in_two(b""))
+        request = request_of("GET", "/tables/users/rows/a", "min_position=0:1000", {}, in_two(b""))
         return sorted(answer.status for answer in await asyncio.gather(*(answered(service, request) for _ in range(3))))
 
     assert asyncio.run(three()) == [503, 504, 504]

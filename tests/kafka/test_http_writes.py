@@ -14,11 +14,10 @@ from lastword.kafka.connection import Connection
 from lastword.kafka.ports import PortPicker
 from lastword.kafka.topics import create_topic
 from lastword.serve.running import Front, Wanted, running
-from lastword.serve.service import Request
 from lastword.serve.tables import ServedTable
 from lastword.serve.writes import Writes
 from lastword.table import Table
-from support.asking import Told, answered, ask, in_two, served, service_of
+from support.asking import Told, answered, ask, in_two, request_of, served, service_of
 from support.replicas import log_now
 
 
@@ -33,7 +32,7 @@ def users(connection: Connection, topic: str, tmp_path: Path) -> Iterator[Served
     table = served(connection, topic, tmp_path / "replica")
     with table.replica:
         yield table
-        table.writes.close()
+        table.writes.close(5)
 
 
 def put(users: ServedTable, key: str, body: bytes, **headers: str) -> Told:
@@ -66,6 +65,7 @@ def test_lines_are_written_together_and_answered_with_a_position_that_covers_the
     assert (told.status, told.json["written"]) == (200, 102)
     assert told.json["position"].count(":") == 3
     rows = ask(service, f"/tables/users/rows?min_position={told.json['position']}").json["rows"]
+    assert [row for row in rows if "value" not in row] == []
     assert {row["key"]: row["value"] for row in rows} == {f"k{n}": n for n in range(2, 100)} | {"k1": "new"}
 
 
@@ -89,7 +89,7 @@ def test_values_of_other_codecs_are_sent_as_the_json_in_which_they_are_shown(
     with table.replica:
         told = ask(service_of(table), "/tables/users/rows/_w", "PUT", b"7")
         assert ask(service_of(table), "/tables/users/rows/_w", "PUT", b'"7"').code == "bad_value"
-        table.writes.close()
+        table.writes.close(5)
     assert told.status == 200
     assert [(record.key, record.value) for record in log_now(connection, topic)] == [(b"\xff", bytes(7) + b"\x07")]
 
@@ -118,7 +118,7 @@ def test_a_body_is_limited_in_size_and_time(users: ServedTable) -> None:
         yield b"1"
         await asyncio.sleep(60)
 
-    request = Request("PUT", "/tables/users/rows/a", "", {}, never())
+    request = request_of("PUT", "/tables/users/rows/a", "", {}, never())
     assert asyncio.run(answered(service_of(users, body_s=0.1), request)).status == 408
 
 
@@ -139,7 +139,7 @@ def test_many_writes_at_once_are_each_told_their_own_place(connection: Connectio
 
     async def all_of_them() -> list[tuple[int, int]]:
         requests = [
-            Request("PUT", f"/tables/users/rows/k{number}", "", {}, in_two(b"%d" % number)) for number in range(300)
+            request_of("PUT", f"/tables/users/rows/k{number}", "", {}, in_two(b"%d" % number)) for number in range(300)
         ]
         answers = await asyncio.gather(*(answered(service, each) for each in requests))
         told = [json.loads(answer.body) for answer in answers]
@@ -160,7 +160,7 @@ def test_without_a_cluster_a_write_is_not_acknowledged_and_says_nothing_of_addre
     told = put(away, "a", b"1")
     assert (told.status, told.code) == (503, "cluster_unreachable")
     assert str(port) not in told.body.decode()
-    away.writes.close()
+    away.writes.close(5)
 
 
 def test_more_writes_than_may_wait_are_refused(users: ServedTable) -> None:
@@ -173,14 +173,14 @@ def test_more_writes_than_may_wait_are_refused(users: ServedTable) -> None:
         async def three() -> list[str]:
             asked = []
             for _ in range(3):
-                request = Request("PUT", "/tables/users/rows/a", "", {}, in_two(b"1"))
+                request = request_of("PUT", "/tables/users/rows/a", "", {}, in_two(b"1"))
                 asked.append(asyncio.create_task(answered(service, request)))
                 # The first is being written, and the second waits for it.
                 await asyncio.sleep(0.2)
             return [json.loads((await each).body)["error"]["code"] for each in asked]
 
         assert asyncio.run(three()) == ["cluster_unreachable", "cluster_unreachable", "too_many_writes"]
-        away.writes.close()
+        away.writes.close(5)
 
 
 def test_rows_are_written_over_real_sockets(connection: Connection, topic: str, tmp_path: Path) -> None:

@@ -40,6 +40,11 @@ async def in_two(body: bytes) -> AsyncIterator[bytes]:
     yield body[len(body) // 2 :]
 
 
+def request_of(method: str, path: str, query: str, headers: dict[str, str], body: AsyncIterator[bytes]) -> Request:
+    """A request of a client that stays."""
+    return Request(method, path, query, headers, body, asyncio.Event().wait)
+
+
 async def answered(service: Service, request: Request) -> Answer:
     """The answer to a request that asks for no stream."""
     answer = await service.answer(request)
@@ -51,7 +56,7 @@ def ask(service: Service, address: str, method: str = "GET", body: bytes = b"", 
     """The answer to an address, its path decoded as the server does; headers in Python spelling."""
     path, _, query = address.partition("?")
     spelt = {name.replace("_", "-"): text for name, text in headers.items()}
-    request = Request(method, unquote(path), query, spelt, in_two(body))
+    request = request_of(method, unquote(path), query, spelt, in_two(body))
     answer = asyncio.run(answered(service, request))
     return Told(answer.status, dict(answer.headers), answer.body)
 

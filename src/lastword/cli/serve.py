@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lastword.cli import options
+from lastword.core.errors import LastwordError
 from lastword.core.home import default_home
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _attend(served: Running) -> None:
     print(f"serving {', '.join(table.name for table in served.tables)} at {served.url}", flush=True)
     told: dict[str, str] = {}
     was_ready = False
-    while True:
+    while served.server.is_up:
         for table in served.tables:
             state = table.replica.state
             if state.name in ("connecting", "failed") and state.why and told.get(table.name) != str(state):
@@ -118,3 +119,4 @@ def _attend(served: Running) -> None:
             rows = ", ".join(f"{table.name} with {len(table.replica)} rows" for table in served.tables)
             print(f"ready: {rows} at {served.url}", flush=True)
         time.sleep(0.1)
+    raise LastwordError(f"the HTTP server at {served.url} ended by itself: start it again")

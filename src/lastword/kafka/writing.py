@@ -103,6 +103,10 @@ class Writer:
             self._single.poll(0.1)
         return [outcomes[number] for number in range(len(writes))]
 
+    def give_up(self) -> None:
+        """Has everything that is not acknowledged fail at once; from any thread."""
+        self._single.purge()
+
     def close(self) -> None:
         self._single.flush(self._patience_s)
 
@@ -112,7 +116,7 @@ class Writer:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             # Whoever was interrupted must not wait for what was not acknowledged.
-            self._single.purge()
+            self.give_up()
         self.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 
 from lastword.core.errors import BadInput, HistoryLost
 from lastword.core.position import Position
@@ -14,6 +15,10 @@ from lastword.replica.store import Store
 from lastword.replica.watching import Change
 
 
+class SweptHere(HistoryLost):
+    """The rows stand at this very position since deletes were found that are in no log: before them, or after them?"""
+
+
 def changes_between(
     connection: Connection,
     store: Store,
@@ -22,13 +27,13 @@ def changes_between(
     *,
     holes_are_harmless: Callable[[], bool],
     look_first: bool,
-    check_open: Callable[[], None],
+    check_wanted: Callable[[], None],
 ) -> Generator[Change, None, None]:
     """The changes from `begin` up to `end`; HistoryLost when a delete among them may be missing.
 
     If so, it is raised before the first change if all are to be looked at first, and while reading where a tombstone
     goes meanwhile. A partition that `begin` does not name has not been read: it is given from its start. Between two
-    batches `check_open` may raise, so that long work ends with the replica.
+    batches `check_wanted` may raise, so that long work ends when nobody waits for it.
     """
     topic = store.identity.topic
     first, last = log_bounds(connection, topic)
@@ -36,17 +41,21 @@ def changes_between(
     whole_begin = Position({partition: begin.get(partition, 0) for partition in end})
     for partition, offset in whole_begin.items():
         unnamed = "" if partition in begin else f", and the position {begin} does not name that partition"
+        if partition not in last:
+            raise _start_over(f"{topic} has no partition {partition} any more")
         if offset > last[partition]:
             raise BadInput(f"{topic}[{partition}] ends at {last[partition]}: the position {begin} is not there yet")
         if offset < first[partition]:
             raise _start_over(f"{topic}[{partition}] starts at {first[partition]}{unnamed}")
-        if offset <= store.places[partition].swept_at:
-            raise _start_over(f"{topic}[{partition}]: deletes were found at {offset} that are in no log{unnamed}")
+        swept_at = store.places[partition].swept_at if partition in store.places else -1
+        if offset <= swept_at:
+            lost = _start_over(f"{topic}[{partition}]: deletes were found at {swept_at} that are in no log{unnamed}")
+            raise SweptHere(str(lost)) if offset == swept_at else lost
+    whole = partial(_whole, connection, topic, whole_begin, end, check_wanted=check_wanted)
     if look_first and not holes_are_harmless():
-        for _ in _whole(connection, topic, whole_begin, end, holes_are_harmless=lambda: False, check_open=check_open):
+        for _ in whole(holes_are_harmless=lambda: False):
             pass
-    records = _whole(connection, topic, whole_begin, end, holes_are_harmless=holes_are_harmless, check_open=check_open)
-    return _changes(store, records)
+    return _changes(store, whole(holes_are_harmless=holes_are_harmless))
 
 
 def _whole(
@@ -56,12 +65,12 @@ def _whole(
     end: Position,
     *,
     holes_are_harmless: Callable[[], bool],
-    check_open: Callable[[], None],
+    check_wanted: Callable[[], None],
 ) -> Iterator[Record]:
     """The records in between. A tombstone that was compacted away leaves a hole: where none is, nothing is missing."""
     upcoming = dict(begin)
     for batch in read_log(connection, topic, start=begin, stop=end):
-        check_open()
+        check_wanted()
         for record in batch:
             if record.offset != upcoming[record.partition] and not holes_are_harmless():
                 raise _hole(topic, record.partition, upcoming[record.partition])

@@ -133,13 +133,15 @@ class Replica(Mapping[Any, Any]):
         return Watch(watchers, queue, begin, shape, missed)
 
     def changes_between(
-        self, begin: Position, end: Position, *, goes_on: bool = False
+        self, begin: Position, end: Position, *, goes_on: bool = False, check_wanted: Callable[[], None] | None = None
     ) -> Generator[Change, None, None]:
         """What changed from a position that is past up to another, read from Kafka again; HistoryLost as in `watch`.
 
         Where it goes on after a part that was given, only what is read is looked at, and not all of it beforehand.
+        Between two batches `check_wanted` may raise, to end it.
         """
-        return self._missed(self.ask(lambda store: store), begin, end, goes_on=goes_on)
+        store = self.ask(lambda store: store)
+        return self._missed(store, begin, end, goes_on=goes_on, check_wanted=check_wanted)
 
     def wait_for(self, target: Ack | Position | str, timeout_s: float = 10.0) -> None:
         """Returns when the replica has reached a write or a position, NotReady when it has not in time."""
@@ -226,9 +228,21 @@ class Replica(Mapping[Any, Any]):
         )
 
     def _missed(
-        self, store: Store, begin: Position, end: Position, *, goes_on: bool = False
+        self,
+        store: Store,
+        begin: Position,
+        end: Position,
+        *,
+        goes_on: bool = False,
+        check_wanted: Callable[[], None] | None = None,
     ) -> Generator[Change, None, None]:
         ledger = store.ledger
+
+        def check() -> None:
+            self._check_open()
+            if check_wanted is not None:
+                check_wanted()
+
         return changes_between(
             self._connection,
             store,
@@ -236,7 +250,7 @@ class Replica(Mapping[Any, Any]):
             end,
             holes_are_harmless=lambda: _is_young(store, ledger, begin),
             look_first=not goes_on,
-            check_open=self._check_open,
+            check_wanted=check,
         )
 
     def _check_open(self) -> None:

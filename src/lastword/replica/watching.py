@@ -15,6 +15,8 @@ from lastword.replica.edit import Applied
 
 _Shape = TypeVar("_Shape")
 
+_MISSED_AT_A_TIME = 1000
+
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
@@ -65,17 +67,21 @@ class Watch(Iterator[_Shape], Generic[_Shape]):
         return self._change(timeout_s)
 
     def poll_all(self, timeout_s: float) -> list[_Shape]:
-        """All changes that wait, as soon as there is one; `position` is then that of the table they lead to."""
+        """The changes that wait, as soon as there is one; many at a time of those that were missed.
+
+        `position` is then that of the table they lead to, also when none came: so a watcher of a quiet table goes on
+        from a young position.
+        """
         first = self._change(timeout_s)
-        if first is None:
-            return []
-        given = [first]
-        if self._missed is not None:
-            return given
-        changes, told = self._queue.take_all()
-        given.extend(map(self._given, changes))
-        # Past what changed no row, too: so a watcher of a quiet table goes on from a young position.
-        self._next.update((p, max(offset, self._next.get(p, 0))) for p, offset in told.items())
+        given = [] if first is None else [first]
+        while self._missed is not None and len(given) < _MISSED_AT_A_TIME:
+            change = self._next_missed()
+            if change is not None:
+                given.append(self._given(change))
+        if self._missed is None:
+            changes, told = self._queue.take_all()
+            given.extend(map(self._given, changes))
+            self._next.update((p, max(offset, self._next.get(p, 0))) for p, offset in told.items())
         return given
 
     @property

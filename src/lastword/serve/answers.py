@@ -38,6 +38,10 @@ class Refused(LastwordError):
         return Answer(self.status, [*COMMON, *self.headers], _text.encode({"error": told}))
 
 
+def stopping() -> Refused:
+    return Refused(503, "stopping", "the server is being stopped", "ask again soon, here or elsewhere")
+
+
 def answered_at(position: Position) -> tuple[str, str]:
     """The header that says how fresh an answer is: everything before the position is in it."""
     return ("x-lastword-position", str(position))

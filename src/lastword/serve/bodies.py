@@ -6,11 +6,12 @@ granian does not say that a body broke off: it ends early. `12345` of which two 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterable, AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from lastword.serve.answers import Refused
+from lastword.serve.limits import Limits
 
 _PASSED_OVER_BYTES = 1024 * 1024
 _PASSED_OVER_S = 1.0
@@ -28,6 +29,48 @@ async def whole(parts: Any, headers: Any) -> AsyncIterator[bytes]:
     # or where trailers were, for which nobody has a use.
     if empty > 1 if told is None else size != int(told):
         raise Refused(400, "body_broken", "the body ended before its end", "nothing was written: send it again")
+
+
+class Bodies:
+    """What all bodies together may take, from their first byte until their writes are acknowledged."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._held_bytes = 0
+
+    @asynccontextmanager
+    async def received(self, parts: AsyncIterable[bytes], headers: Any) -> AsyncIterator[bytes]:
+        """All of a body; Refused as soon as it is too long or too slow, or with others too much."""
+        most, told = self._limits.body_bytes, headers.get("content-length") or ""
+        # Only a client that waits with its body would read the answer before it has sent it all.
+        if headers.get("expect") and told.isdigit() and int(told) > most:
+            raise _too_large(most)
+        chunks: list[bytes] = []
+        try:
+            async with asyncio.timeout(self._limits.body_s):
+                async for chunk in parts:
+                    chunks.append(chunk)
+                    self._held_bytes += len(chunk)
+                    if sum(map(len, chunks)) > most:
+                        raise _too_large(most)
+                    if self._held_bytes > self._limits.waiting_bytes:
+                        told = "too much waits to be written already"
+                        raise Refused(503, "too_many_writes", told, "send it again soon")
+        except TimeoutError:
+            self._held_bytes -= sum(map(len, chunks))
+            raise Refused(408, "body_too_slow", "the body did not come in time", "send it again") from None
+        except BaseException:
+            self._held_bytes -= sum(map(len, chunks))
+            raise
+        body = b"".join(chunks)
+        try:
+            yield body
+        finally:
+            self._held_bytes -= len(body)
+
+
+def _too_large(most: int) -> Refused:
+    return Refused(413, "body_too_large", f"the body has more than {most} bytes", "rows can be sent in several bodies")
 
 
 async def pass_over(body: AsyncIterator[bytes], headers: Any) -> None:

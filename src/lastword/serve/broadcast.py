@@ -7,17 +7,19 @@ memory of its own, and one whose place is no longer there has fallen behind.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from lastword.core.errors import BadInput, ClusterUnreachable, FellBehind, HistoryLost, LastwordError, NotReady
 from lastword.core.position import Position
 from lastword.replica.replica import Replica
 from lastword.replica.watching import Change
-from lastword.serve.answers import Refused
+from lastword.serve.answers import Refused, stopping
 from lastword.serve.events import reset_event
 
 # (a change, the position of the table after it) -> its event
@@ -26,11 +28,10 @@ EventOf = Callable[[Change, str], bytes]
 # Listeners are woken at most this often: what comes in between goes out together.
 _PACE_S = 0.01
 _PIECE_BYTES = 64 * 1024
+_PIECE_PACE_S = 0.001
 _LOOK_EVERY_S = 0.2
 
-
-def stopping() -> Refused:
-    return Refused(503, "stopping", "the server is being stopped", "go on from the last id, here or elsewhere")
+_log = logging.getLogger(__name__)
 
 
 def failed() -> Refused:
@@ -111,9 +112,9 @@ class Broadcast:
                     self._start_over()
         except LastwordError:
             self._end(failed)
-        except RuntimeError:
-            # The event loop is closed, and with it everyone who listened.
-            pass
+        except Exception:
+            _log.exception("the changes of %s", self._replica.topic)
+            self._end(failed)
         finally:
             self._watch.close()
 
@@ -126,6 +127,8 @@ class Broadcast:
                 self._closing.wait(max(0.0, began + _PACE_S - time.monotonic()))
             elif self._watch.is_over:
                 self._end(stopping)
+            else:
+                self._add(b"", self._watch.position)
 
     def _pass_on(self, changes: list[Change]) -> None:
         upcoming, events, size = dict(self._now.position), list[bytes](), 0
@@ -135,9 +138,12 @@ class Broadcast:
             size += len(events[-1])
             if size >= _PIECE_BYTES:
                 self._add(b"".join(events), Position(upcoming))
+                self._tell_all()
+                # Many changes at once must not be gone before someone who is quick could take them.
+                self._closing.wait(_PIECE_PACE_S)
                 events, size = [], 0
         self._add(b"".join(events), self._watch.position)
-        self._loop.call_soon_threadsafe(self._tell)
+        self._tell_all()
 
     def _go_on(self) -> None:
         """Watches again from where this was cut off, with what it missed read from Kafka."""
@@ -161,7 +167,7 @@ class Broadcast:
             else:
                 position = self._watch.position
                 self._add(reset_event(str(position)), position, building=self._now.building + 1)
-                self._loop.call_soon_threadsafe(self._tell)
+                self._tell_all()
                 return
 
     def _add(self, events: bytes, position: Position, *, building: int | None = None) -> None:
@@ -180,7 +186,12 @@ class Broadcast:
     def _end(self, why: Callable[[], Refused]) -> None:
         self._closing.set()
         self.ended = self.ended or why
-        self._loop.call_soon_threadsafe(self._tell)
+        self._tell_all()
+
+    def _tell_all(self) -> None:
+        # The loop may be closed by now, and with it everyone who listened.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._tell)
 
     def _tell(self) -> None:
         for tell in self.subscribers:

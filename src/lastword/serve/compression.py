@@ -29,9 +29,9 @@ async def compressed(answer: Answer, accepted: str | None) -> Answer:
 
 
 def _takes_gzip(accepted: str) -> bool:
-    """Whether a list of codings like `br, gzip;q=0.5` has gzip or all of them, and not as one that is not wanted."""
+    """Whether a list of codings like `br, gzip;q=0.5` has gzip, or all that it does not name, and wants it."""
+    wanted = {}
     for part in accepted.lower().split(","):
         name, _, quality = (piece.strip() for piece in part.partition(";"))
-        if name in ("gzip", "*"):
-            return quality.removeprefix("q=").strip("0.") != "" if quality else True
-    return False
+        wanted[name] = not quality or quality.removeprefix("q=").strip("0.") != ""
+    return wanted.get("gzip", wanted.get("*", False))

@@ -20,9 +20,13 @@ def key_of(text: str, codec: Codec, limits: Limits) -> bytes:
     key = _bytes_of(text, codec)
     if not key:
         raise _bad_key("the key is empty", "a row has a key of at least one byte")
+    check_length(key, limits)
+    return key
+
+
+def check_length(key: bytes, limits: Limits) -> None:
     if len(key) > limits.key_bytes:
         raise Refused(414, "key_too_long", f"the key has {len(key)} bytes", f"at most {limits.key_bytes} are taken")
-    return key
 
 
 def prefix_of(text: str, codec: Codec, limits: Limits) -> bytes:

@@ -11,12 +11,15 @@ from lastword.core.errors import BadInput
 class Limits:
     # In bytes, as the codec makes them of what stands in the address.
     key_bytes: int = 4096
-    query_bytes: int = 16_384
+    # Enough for a cursor after a key of 40 KB; an address has 64 KiB at most.
+    query_bytes: int = 60_000
     # Of a request, and how long its sender may take over it.
     body_bytes: int = 8 * 1024 * 1024
     body_s: float = 30.0
     # How many requests that write may wait for their acknowledgement, for each table.
     waiting_writes: int = 1000
+    # Of all bodies together, from their first byte until their writes are acknowledged.
+    waiting_bytes: int = 128 * 1024 * 1024
     page_rows: int = 1000
     # A page ends after the row that reaches it, so the largest answer is this and one row.
     page_bytes: int = 4 * 1024 * 1024

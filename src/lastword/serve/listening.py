@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from lastword.core.errors import BadInput, ClusterUnreachable, HistoryLost, NotReady
 from lastword.core.position import Position
-from lastword.serve.answers import Refused
-from lastword.serve.broadcast import Broadcast, stopping
+from lastword.replica.replay import SweptHere
+from lastword.serve.answers import Refused, stopping
+from lastword.serve.broadcast import Broadcast
 from lastword.serve.events import reset_event
 from lastword.serve.tables import ServedTable
 from lastword.serve.waiting import Waiting
@@ -36,18 +37,28 @@ class Listener:
         # How far what was missed is read: None when all of it is.
         self._at: Position | None = None
         self._leg: _Leg | None = None
+        self._starts_over = False
+        self._is_wanted = True
 
     async def begin(self, begin: Position | None, waiting: Waiting) -> None:
         """Makes sure that all since a position can be given; Refused where it can't."""
         if begin is None:
             return
-        if not self._place.position.covers(begin):
-            # Another instance was ahead of this one, or the position is of no log that there is.
-            await self._read(begin, begin)
-            await waiting.until(self.table, begin, lambda: self.broadcast.now.position.covers(begin))
-            self._place = self.broadcast.now
-        self._at = begin
-        self._leg = await self._read(begin, self._place.position)
+        try:
+            if not self._place.position.covers(begin):
+                # Another instance was ahead of this one, or the position is of no log that there is.
+                await self._read(begin, begin)
+                await waiting.until(self.table, begin, lambda: self.broadcast.now.position.covers(begin))
+                self._place = self.broadcast.now
+            self._leg = await self._read(begin, self._place.position)
+            self._at = begin
+        except SweptHere:
+            # Whoever read the rows since then has all of it, but the position does not say so.
+            self._starts_over = True
+
+    def abandon(self) -> None:
+        """Ends what is still being read for it."""
+        self._is_wanted = False
 
     @property
     def position(self) -> str:
@@ -56,12 +67,19 @@ class Listener:
 
     async def take(self) -> bytes | None:
         """The next events, None while there are none; Refused or FellBehind when it can't go on."""
+        if self._starts_over:
+            self._starts_over = False
+            return reset_event(str(self._place.position))
         if self._at is not None:
             return await self._missed(self._at)
         found = self.broadcast.after(self._place)
         if found is None:
             if self.broadcast.ended is not None:
                 raise self.broadcast.ended()
+            now = self.broadcast.now
+            if now.number == self._place.number:
+                # What was read since changed no row.
+                self._place = now
             return None
         told, self._place = found
         return told
@@ -86,6 +104,8 @@ class Listener:
     async def _read(self, begin: Position, end: Position, *, goes_on: bool = False) -> _Leg:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._replays, self._read_leg, begin, end, goes_on)
+        except SweptHere:
+            raise
         except (HistoryLost, BadInput) as lost:
             hint = f"read the rows again at /tables/{self.table.name}/rows, and go on from their position"
             raise Refused(410, "position_gone", str(lost), hint) from None
@@ -101,7 +121,8 @@ class Listener:
 
     def _read_leg(self, begin: Position, end: Position, goes_on: bool) -> _Leg:
         upcoming, told, size = dict(begin), list[bytes](), 0
-        with closing(self.table.replica.changes_between(begin, end, goes_on=goes_on)) as changes:
+        missed = self.table.replica.changes_between(begin, end, goes_on=goes_on, check_wanted=self._check_wanted)
+        with closing(missed) as changes:
             for change in changes:
                 upcoming[change.partition] = max(upcoming.get(change.partition, 0), change.offset + 1)
                 told.append(self.table.event_of(change, str(Position(upcoming))))
@@ -109,3 +130,7 @@ class Listener:
                 if size >= _LEG_BYTES:
                     return _Leg(b"".join(told), Position(upcoming))
         return _Leg(b"".join(told), Position({p: max(offset, begin.get(p, 0)) for p, offset in end.items()}))
+
+    def _check_wanted(self) -> None:
+        if not self._is_wanted:
+            raise NotReady("nobody waits for it any more")

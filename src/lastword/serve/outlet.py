@@ -15,8 +15,10 @@ import stat
 from contextlib import suppress
 from typing import Any
 
+# Less than a socket has room for when it says that it has some.
+_SLICE_BYTES = 64 * 1024
 # More than this is given only after granian's own thread had a moment to write it.
-_UNSEEN_BYTES = 64 * 1024
+_UNSEEN_BYTES = 256 * 1024
 _MOMENT_S = 0.002
 # The system's buffer for one stream, which would otherwise grow to several megabytes for each client that is away.
 _SOCKET_BYTES = 256 * 1024
@@ -33,10 +35,10 @@ class Stalled(Exception):
 class Outlet:
     """One stream: opened with its headers, and closed by its maker."""
 
-    def __init__(self, protocol: Any, client: str, port: int, *, stall_s: float) -> None:
+    def __init__(self, protocol: Any, connection: socket.socket, *, stall_s: float) -> None:
         self._protocol = protocol
         self._transport: Any = None
-        self._socket = _socket_of(client, port)
+        self._socket = connection
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
         self._looking = select.poll()
         self._looking.register(self._socket, select.POLLOUT)
@@ -49,18 +51,28 @@ class Outlet:
 
     async def send(self, content: bytes) -> None:
         """Returns when the content is on its way; Gone or Stalled when nobody takes it."""
-        if self._unseen >= _UNSEEN_BYTES:
-            await asyncio.sleep(_MOMENT_S)
-            self._unseen = 0
-        if not self._looking.poll(0):
+        for start in range(0, len(content), _SLICE_BYTES):
+            piece = content[start : start + _SLICE_BYTES] if len(content) > _SLICE_BYTES else content
+            await self._until_taken()
+            try:
+                await self._transport.send_bytes(piece)
+            except Exception:
+                # granian's own error for this has no public name.
+                raise Gone from None
+            self._unseen += len(piece)
+            self.sent_bytes += len(piece)
+
+    async def _until_taken(self) -> None:
+        """Returns when the socket takes bytes, and has taken what was given before."""
+        while True:
+            if self._unseen >= _UNSEEN_BYTES:
+                await asyncio.sleep(_MOMENT_S)
+                self._unseen = 0
+            if self._looking.poll(0):
+                return
             await self._room()
-        try:
-            await self._transport.send_bytes(content)
-        except Exception:
-            # granian's own error for this has no public name.
-            raise Gone from None
-        self._unseen += len(content)
-        self.sent_bytes += len(content)
+            # granian is woken by the same room, for what it still holds: that goes first.
+            self._unseen = _UNSEEN_BYTES
 
     async def until_gone(self) -> None:
         await self._protocol.client_disconnect()
@@ -83,7 +95,7 @@ class Outlet:
             loop.remove_writer(self._socket)
 
 
-def _socket_of(client: str, port: int) -> socket.socket:
+def socket_of(client: str, port: int) -> socket.socket:
     """The connection of a client to our port, among this process's own; to be closed. Gone where it is not."""
     host, _, client_port = client.rpartition(":")
     wanted = (host.strip("[]"), int(client_port), port)

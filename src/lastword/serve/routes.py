@@ -109,6 +109,11 @@ def route_of(path: str) -> Route:
     raise Refused(404, "no_such_route", "nothing is served at this path", "what is served is listed at /tables")
 
 
+def is_short(path: str) -> bool:
+    """Whether a path that names nothing stands among the short routes."""
+    return path.startswith(f"/{SHORT}/")
+
+
 def is_write(route: Route, method: str) -> bool:
     """Whether a method writes; Refused, with those that are, when it is not for this route."""
     if method in _READS:

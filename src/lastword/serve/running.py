@@ -18,11 +18,13 @@ from lastword.replica.settings import ReplicaSettings
 from lastword.serve.access import AccessLog
 from lastword.serve.limits import Limits
 from lastword.serve.server import LOOPBACK, HttpServer
-from lastword.serve.service import Service
+from lastword.serve.service import LOOPBACK_NAMES, Service
 from lastword.serve.tables import ServedTable
 from lastword.serve.tokens import Tokens
 from lastword.serve.writes import Writes
 
+# How long writes that are on their way are waited for at a stop.
+_DRAIN_S = 5.0
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
@@ -59,6 +61,7 @@ class Wanted:
 class Running:
     url: str
     tables: tuple[ServedTable, ...]
+    server: HttpServer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,9 +101,12 @@ def running(
         for each in wanted:
             replica = stack.enter_context(_replica(connection, each, folder / each.topic))
             writes = Writes(connection, each.topic, waiting=limits.waiting_writes)
-            stack.callback(writes.close)
+            stack.callback(writes.close, _DRAIN_S)
             tables.append(ServedTable(each.name, each.key_codec, each.value_codec, replica, writes))
-        service = Service(tables, limits, front.tokens)
+        for table in tables:
+            # All of them before the first is waited for.
+            stack.callback(table.writes.stop)
+        service = Service(tables, limits, front.tokens, (*LOOPBACK_NAMES, front.host))
         stack.callback(service.close)
         server = HttpServer(
             service,
@@ -112,7 +118,7 @@ def running(
         # Stopped first, so that requests under way still find their table.
         stack.callback(server.stop)
         server.start()
-        yield Running(url=server.url, tables=tuple(tables))
+        yield Running(url=server.url, tables=tuple(tables), server=server)
 
 
 def _replica(connection: Connection, wanted: Wanted, folder: Path) -> Replica:

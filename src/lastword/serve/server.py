@@ -8,7 +8,8 @@ import resource
 import socket
 import threading
 import time
-from contextlib import closing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, suppress
 from typing import Any
 
 import uvloop
@@ -20,20 +21,20 @@ from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, LastwordError
 from lastword.kafka.ports import PortPicker, is_free
 from lastword.serve.access import Access, AccessLog
-from lastword.serve.answers import Answer, Refused
+from lastword.serve.answers import Answer
 from lastword.serve.bodies import pass_over, whole
-from lastword.serve.outlet import Gone, Outlet
+from lastword.serve.outlet import Gone, Outlet, Stalled, socket_of
 from lastword.serve.service import Request, Service
 from lastword.serve.streams import Stream
 
 LOOPBACK = "127.0.0.1"
-# A page of another site can't set the header Host: so one whose name was turned to point here is told apart by it.
-_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _START_S = 10.0
 _SLOW_HEADERS_MS = 10_000
 # For each connection: the largest head of a request, of which an address may have 64 KiB.
 _BUFFER_BYTES = 128 * 1024
 _BACKLOG = 1024
+# What is longer is given to a client as it takes it.
+_LARGE_BYTES = 256 * 1024
 
 _log = logging.getLogger(__name__)
 
@@ -83,10 +84,14 @@ class HttpServer:
                 raise LastwordError(f"no HTTP on port {self.port}: {self._failure or 'it did not start in time'}")
             time.sleep(0.01)
 
+    @property
+    def is_up(self) -> bool:
+        return self._thread.is_alive()
+
     def stop(self) -> bool:
         """Ends streams, takes no more requests and lets those under way finish; whether they all did, in time."""
         if self._loop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._service.streams.stop)
+            self._loop.call_soon_threadsafe(self._service.stop)
             self._loop.call_soon_threadsafe(self._server.stop)
             self._thread.join(self._drain_s)
         return not self._thread.is_alive()
@@ -120,37 +125,47 @@ class HttpServer:
         """What granian calls for each request."""
         began = time.perf_counter()
         body = whole(protocol, scope.headers)
-        try:
-            if not self._service.is_guarded:
-                _check_host(scope.headers.get("host"), self.port)
-            told = await self._service.answer(
-                Request(scope.method, scope.path, scope.query_string, scope.headers, body)
-            )
-        except Refused as refused:
-            told = refused.answer()
-        except Exception:
-            _log.exception("an answer failed")
-            told = _surprise()
-        if isinstance(told, Answer) and told.status >= 400 and scope.method not in ("GET", "HEAD"):
-            await pass_over(body, scope.headers)
-        if isinstance(told, Stream):
-            status, size = 200, await self._run_stream(told, scope, protocol)
-        elif told.body:
-            protocol.response_bytes(told.status, told.headers, told.body)
-            status, size = told.status, len(told.body)
+        told = await self._service.answer(
+            Request(scope.method, scope.path, scope.query_string, scope.headers, body, protocol.client_disconnect)
+        )
+        if isinstance(told, Answer):
+            status = told.status
+            if status >= 400 and scope.method not in ("GET", "HEAD"):
+                await pass_over(body, scope.headers)
+            size = await self._send(told, scope, protocol)
         else:
-            protocol.response_empty(told.status, told.headers)
-            status, size = told.status, 0
+            status, size = 200, await self._run_stream(told, scope, protocol)
         if self._access is not None:
             took_ms = round((time.perf_counter() - began) * 1000, 3)
             access = Access(now_ms(), scope.client, scope.method, scope.path, status, size, took_ms)
             self._access.note(access)
 
+    async def _send(self, told: Answer, scope: Any, protocol: Any) -> int:
+        """How many bytes the body has."""
+        if not told.body:
+            protocol.response_empty(told.status, told.headers)
+        elif len(told.body) < _LARGE_BYTES or scope.method == "HEAD":
+            protocol.response_bytes(told.status, told.headers, told.body)
+        else:
+            # A client that asks for much and reads nothing must not be able to have it kept.
+            with suppress(Gone, Stalled):
+                async with self._outlet(scope, protocol) as outlet:
+                    outlet.open(told.status, [*told.headers, ("content-length", str(len(told.body)))])
+                    await outlet.send(told.body)
+        return len(told.body)
+
+    @asynccontextmanager
+    async def _outlet(self, scope: Any, protocol: Any) -> AsyncIterator[Outlet]:
+        # Not in the event loop: with thousands of connections it takes milliseconds.
+        connection = await asyncio.to_thread(socket_of, scope.client, self.port)
+        with closing(Outlet(protocol, connection, stall_s=self._stall_s)) as outlet:
+            yield outlet
+
     async def _run_stream(self, stream: Stream, scope: Any, protocol: Any) -> int:
         """How many bytes were sent until it ended."""
         sent = 0
         try:
-            with closing(Outlet(protocol, scope.client, self.port, stall_s=self._stall_s)) as outlet:
+            async with self._outlet(scope, protocol) as outlet:
                 outlet.open(200, stream.headers)
                 await stream.run(outlet)
                 sent = outlet.sent_bytes
@@ -170,15 +185,6 @@ def _most_connections() -> int:
     Half of the descriptors are left for the rest of the process: without any, nothing works.
     """
     return max(128, min(2048, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2))
-
-
-def _check_host(host: str | None, port: int) -> None:
-    if host is not None and host.lower().removesuffix(f":{port}") not in _NAMES:
-        raise Refused(403, "bad_host", "this server answers to loopback names only", f"ask for it as {LOOPBACK}")
-
-
-def _surprise() -> Answer:
-    return Refused(500, "internal", "this should not have happened", "the server's own output says more").answer()
 
 
 def _free_port() -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 import time
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from lastword.serve.answers import COMMON, Answer, Refused, answered_at, json_answer
+from lastword.serve.bodies import Bodies
 from lastword.serve.compression import compressed, is_long
 from lastword.serve.events import begins
 from lastword.serve.keys import key_of
@@ -16,16 +19,20 @@ from lastword.serve.limits import Limits
 from lastword.serve.metrics import Metrics, Requests
 from lastword.serve.openapi import document
 from lastword.serve.pages import page_of, range_of
-from lastword.serve.routes import METHODS, NOWHERE, OPEN_KINDS, Route, is_write, parameters, route_of
+from lastword.serve.routes import METHODS, NOWHERE, OPEN_KINDS, Route, is_short, is_write, parameters, route_of
 from lastword.serve.rows import point_read, row_body, value_body
 from lastword.serve.standing import readiness, standing
 from lastword.serve.streams import Stream, Streams
 from lastword.serve.tables import ServedTable
 from lastword.serve.tokens import Tokens
 from lastword.serve.waiting import Waiting, position_of
-from lastword.serve.writes import acknowledged, delete_of, put_of, writes_of
+from lastword.serve.writes import delete_of, lines_answer, put_of, single_answer, writes_of
 
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _PAGES = 2
+_PORT = re.compile(r":[0-9]*$")
+
+_log = logging.getLogger(__name__)
 
 
 class RequestHeaders(Protocol):
@@ -40,15 +47,26 @@ class Request(NamedTuple):
     query: str
     headers: RequestHeaders
     body: AsyncIterable[bytes]
+    # Returns when the client has left.
+    gone: Callable[[], Awaitable[object]]
 
 
 class Service:
     """Knows no server: what it is asked for comes as a Request. Used from one event loop."""
 
-    def __init__(self, tables: Iterable[ServedTable], limits: Limits, tokens: Tokens | None = None) -> None:
+    def __init__(
+        self,
+        tables: Iterable[ServedTable],
+        limits: Limits,
+        tokens: Tokens | None = None,
+        names: Collection[str] = LOOPBACK_NAMES,
+    ) -> None:
         self._tables = {table.name: table for table in tables}
         self._limits = limits
         self._tokens = tokens
+        # By which it may be asked for without a token.
+        self._names = names
+        self._bodies = Bodies(limits)
         self._waiting = Waiting(limits)
         self._openapi = Answer(200, COMMON, document(self._tables.values(), limits, guarded=tokens is not None))
         # Pages take milliseconds, in which the event loop answers hundreds of point reads.
@@ -56,11 +74,6 @@ class Service:
         self.streams = Streams(limits, self._waiting)
         self._requests = Requests()
         self._metrics = Metrics(self._tables.values(), self._requests, self.streams)
-
-    @property
-    def is_guarded(self) -> bool:
-        """Whether nobody gets in without a token."""
-        return self._tokens is not None
 
     async def answer(self, request: Request) -> Answer | Stream:
         """The answer, whatever was asked, or a stream to be run; what is refused has the one error shape."""
@@ -71,7 +84,12 @@ class Service:
             route = route_of(request.path)
             told = await self._told(route, request)
         except Refused as refused:
-            told = refused.answer(short=route.is_short)
+            told = refused.answer(short=route.is_short or (route is NOWHERE and is_short(request.path)))
+        except Exception:
+            _log.exception("an answer failed")
+            told = Refused(
+                500, "internal", "this should not have happened", "the server's own output says more"
+            ).answer(short=route.is_short)
         method = request.method if request.method in METHODS else "other"
         status = told.status if isinstance(told, Answer) else 200
         self._requests.note(route.kind, method, status, time.perf_counter() - began)
@@ -79,7 +97,9 @@ class Service:
 
     async def _told(self, route: Route, request: Request) -> Answer | Stream:
         writing = is_write(route, request.method)
-        if self._tokens is not None and route.kind not in OPEN_KINDS:
+        if self._tokens is None:
+            _check_host(request.headers.get("host"), self._names)
+        elif route.kind not in OPEN_KINDS:
             self._tokens.check(request.headers.get("authorization"), writing=writing)
         given = parameters(route, request.query, self._limits) if request.query else {}
         if route.kind in ("changes", "all changes"):
@@ -96,6 +116,11 @@ class Service:
                 await self._waiting.until(table, position_of(given["min_position"]))
             answer = await self._of_one(route, table, given, request)
         return await compressed(answer, request.headers.get("accept-encoding")) if is_long(answer) else answer
+
+    def stop(self) -> None:
+        """Ends what waits and what streams, so that nothing holds up a stop; in the event loop."""
+        self._waiting.stop()
+        self.streams.stop()
 
     def close(self) -> None:
         """To be called when no request comes any more."""
@@ -148,43 +173,42 @@ class Service:
         # What a browser sends when it lost its stream, and asks for the same address again.
         after = request.headers.get("last-event-id") or given.get("after")
         begun = begins(after, [table.name for table in tables], several=several) if after else {}
-        stream = await self.streams.begin(tables, begun, several=several)
+        stream = await self._unless_gone(request, self.streams.begin(tables, begun, several=several))
         if request.method != "HEAD":
             return stream
         stream.close()
         return Answer(200, stream.headers, b"")
+
+    async def _unless_gone(self, request: Request, begin: Coroutine[Any, Any, Stream]) -> Stream:
+        """Reading what was missed may take a while: it ends with the client that asked for it."""
+        beginning, gone = asyncio.ensure_future(begin), asyncio.ensure_future(request.gone())
+        try:
+            await asyncio.wait({beginning, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not beginning.done():
+                beginning.cancel()
+                await asyncio.wait({beginning})
+                raise Refused(499, "client_gone", "the client left before its stream began", "nobody reads this")
+            return beginning.result()
+        finally:
+            gone.cancel()
 
     async def _write(self, route: Route, table: ServedTable, given: dict[str, str], request: Request) -> Answer:
         if given:
             raise Refused(400, "bad_query", "a write takes no parameters", "send it without a query")
         if self._tokens is None:
             _check_origin(request.headers)
-        if route.kind == "rows":
-            body = await self._body(request)
-            writes = writes_of(body, table.key_codec, table.value_codec)
-        else:
+        if route.kind == "row":
             key = key_of(route.key, table.key_codec, self._limits)
-            deletes = request.method == "DELETE"
-            writes = [delete_of(key) if deletes else put_of(key, await self._body(request), table.value_codec)]
-        return acknowledged(await table.writes.send(writes), single=route.kind == "row")
-
-    async def _body(self, request: Request) -> bytes:
-        """All of the body; Refused as soon as it is too long or too slow."""
-        most, chunks, size = self._limits.body_bytes, [], 0
-        told = request.headers.get("content-length") or ""
-        # Only a client that waits with its body would read the answer before it has sent it all.
-        if request.headers.get("expect") and told.isdigit() and int(told) > most:
-            raise _too_large(most)
-        try:
-            async with asyncio.timeout(self._limits.body_s):
-                async for chunk in request.body:
-                    size += len(chunk)
-                    if size > most:
-                        raise _too_large(most)
-                    chunks.append(chunk)
-        except TimeoutError:
-            raise Refused(408, "body_too_slow", "the body did not come in time", "send it again") from None
-        return b"".join(chunks)
+            if request.method == "DELETE":
+                return single_answer(await table.writes.send([delete_of(key)]))
+            async with self._bodies.received(request.body, request.headers) as body:
+                return single_answer(await table.writes.send([put_of(key, body, table.value_codec)]))
+        async with self._bodies.received(request.body, request.headers) as body:
+            # Not in the event loop: many lines take long.
+            writes = await asyncio.get_running_loop().run_in_executor(
+                self._paging, writes_of, body, table.key_codec, table.value_codec, self._limits
+            )
+            return lines_answer(await table.writes.send(writes))
 
     def _rows(self, table: ServedTable, given: dict[str, str]) -> Answer:
         bodies, cursor, position = page_of(table, range_of(table, given, self._limits), self._limits, row_body)
@@ -201,8 +225,11 @@ class Service:
         return Answer(200, headers, b"[%b]" % b",".join(bodies))
 
 
-def _too_large(most: int) -> Refused:
-    return Refused(413, "body_too_large", f"the body has more than {most} bytes", "send it in parts")
+def _check_host(host: str | None, names: Collection[str]) -> None:
+    # A page of another site can't set the header Host: so one whose name was turned to point here is told apart by it.
+    if host is not None and _PORT.sub("", host.lower()) not in names:
+        hint = f"ask for it as {LOOPBACK_NAMES[0]}, or serve it with --token-file"
+        raise Refused(403, "bad_host", "without tokens this server answers to its own names only", hint)
 
 
 def _check_origin(headers: RequestHeaders) -> None:

@@ -12,8 +12,8 @@ from contextlib import suppress
 from lastword.core.errors import FellBehind, LastwordError, NotReady
 from lastword.core.position import Position
 from lastword.serve import events
-from lastword.serve.answers import Headers, Refused
-from lastword.serve.broadcast import Broadcast, failed, stopping
+from lastword.serve.answers import Headers, Refused, stopping
+from lastword.serve.broadcast import Broadcast, failed
 from lastword.serve.limits import Limits
 from lastword.serve.listening import Listener
 from lastword.serve.outlet import Gone, Outlet, Stalled
@@ -134,6 +134,7 @@ class Stream:
         if self._is_open:
             self._is_open = False
             for listener in self.listeners:
+                listener.abandon()
                 listener.broadcast.subscribers.discard(self._woken.set)
             self._streams.leave(self)
 

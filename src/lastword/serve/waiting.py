@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 from lastword.core.errors import BadInput
 from lastword.core.position import Position
-from lastword.serve.answers import Refused
+from lastword.serve.answers import Refused, stopping
 from lastword.serve.limits import Limits
 from lastword.serve.tables import ServedTable
 
 _LOOK_EVERY_S = 0.002
+# How long a wait may still take when the server is being stopped: less than it waits for requests under way.
+_LAST_S = 2.0
 
 
 class _Waiter(NamedTuple):
@@ -36,6 +39,11 @@ class Waiting:
         self._limits = limits
         self._waiters: list[_Waiter] = []
         self._looking: asyncio.Task[None] | None = None
+        self._stop_at = math.inf
+
+    def stop(self) -> None:
+        """Lets nobody wait for much longer."""
+        self._stop_at = asyncio.get_running_loop().time() + _LAST_S
 
     async def until(self, table: ServedTable, wanted: Position, is_there: Callable[[], bool] | None = None) -> None:
         """Returns when the table's rows have everything before the position; Refused when that takes too long."""
@@ -51,6 +59,8 @@ class Waiting:
         if self._looking is None or self._looking.done():
             self._looking = loop.create_task(self._look())
         if not await waiter.done:
+            if self._stop_at < math.inf:
+                raise stopping()
             raise Refused(
                 504,
                 "position_not_reached",
@@ -68,7 +78,7 @@ class Waiting:
                     continue  # its client left
                 if waiter.is_there():
                     waiter.done.set_result(True)
-                elif time() >= waiter.give_up_at or replica.is_closed or replica.state.name == "failed":
+                elif time() >= min(waiter.give_up_at, self._stop_at) or replica.state.name == "failed":
                     waiter.done.set_result(False)
                 else:
                     still.append(waiter)

@@ -19,7 +19,9 @@ from lastword.core.lines import Write, write_of_json_line
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.writing import Ack, Writer, check_key
-from lastword.serve.answers import Answer, Refused, json_answer
+from lastword.serve.answers import Answer, Refused, json_answer, stopping
+from lastword.serve.keys import check_length
+from lastword.serve.limits import Limits
 
 _TOGETHER = 1000
 
@@ -40,6 +42,7 @@ class Writes:
         self._topic = topic
         self._jobs: queue.Queue[_Job | None] = queue.Queue(waiting)
         self._writer: Writer | None = None
+        self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name=f"writes to {topic}", daemon=True)
         self._thread.start()
 
@@ -47,6 +50,8 @@ class Writes:
         """The outcome of each, once all are known; Refused when too many wait already."""
         loop = asyncio.get_running_loop()
         job = _Job(writes, loop.create_future(), loop)
+        if self._is_stopping:
+            raise stopping()
         try:
             self._jobs.put_nowait(job)
         except queue.Full:
@@ -55,31 +60,41 @@ class Writes:
             ) from None
         return await job.done
 
-    def close(self) -> None:
-        """Returns when what was sent is written, or has failed."""
-        self._jobs.put(None)
-        self._thread.join()
-        if self._writer is not None:
-            self._writer.close()
+    def stop(self) -> None:
+        """Takes no more, and lets what waits fail; what is on its way to the cluster may still arrive."""
+        self._is_stopping = True
+        with suppress(queue.Full):
+            self._jobs.put_nowait(None)
+
+    def close(self, drain_s: float) -> None:
+        """Returns when it is known of all writes what became of them: at the latest after so long, as failed."""
+        self.stop()
+        self._thread.join(drain_s)
+        if self._thread.is_alive() and self._writer is not None:
+            self._writer.give_up()
+            self._thread.join(drain_s)
 
     def _run(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            jobs, more = [job], True
-            while more and len(jobs) < _TOGETHER and not self._jobs.empty():
-                following = self._jobs.get_nowait()
-                more = following is not None
-                if following is not None:
-                    jobs.append(following)
+        # The mark of a stop finds no room behind many jobs, so it is not waited for.
+        while not (self._is_stopping and self._jobs.empty()):
+            jobs = self._waiting_jobs()
             outcomes = iter(self._written([write for each in jobs for write in each.writes]))
             for each in jobs:
                 told = [next(outcomes) for _ in each.writes]
                 # Whoever asked may be gone, and the loop with it.
                 with suppress(RuntimeError):
                     each.loop.call_soon_threadsafe(_tell, each.done, told)
-            if not more:
-                return
+
+    def _waiting_jobs(self) -> list[_Job]:
+        """What has come, as soon as there is something."""
+        found = [self._jobs.get()]
+        while len(found) < _TOGETHER and not self._jobs.empty():
+            found.append(self._jobs.get_nowait())
+        return [job for job in found if job is not None]
 
     def _written(self, writes: Sequence[Write]) -> Outcomes:
+        if self._is_stopping:
+            return [ClusterUnreachable("the server is being stopped")] * len(writes)
         try:
             if self._writer is None:
                 self._writer = Writer(self._connection, self._topic)
@@ -104,7 +119,7 @@ def delete_of(key: bytes) -> Write:
     return Write(_checked(key), None)
 
 
-def writes_of(body: bytes, key_codec: Codec, value_codec: Codec) -> list[Write]:
+def writes_of(body: bytes, key_codec: Codec, value_codec: Codec, limits: Limits) -> list[Write]:
     """What JSON lines ask for; Refused as a whole for a mistake in any of them, before anything is written."""
     try:
         found = [
@@ -115,23 +130,31 @@ def writes_of(body: bytes, key_codec: Codec, value_codec: Codec) -> list[Write]:
     except BadLine as refusal:
         raise Refused(400, "bad_line", str(refusal), "nothing was written; put it right and send all of it") from None
     for write in found:
-        _checked(write.key)
+        check_length(_checked(write.key), limits)
     return found
 
 
-def acknowledged(outcomes: Outcomes, *, single: bool) -> Answer:
-    """Where the writes stand; Refused when one of them was not acknowledged."""
-    acks = [each for each in outcomes if isinstance(each, Ack)]
-    failure = next((each for each in outcomes if not isinstance(each, Ack)), None)
-    if failure is not None:
-        raise _not_acknowledged(failure, len(acks), len(outcomes))
-    if single:
-        (ack,) = acks
-        return json_answer({"partition": ack.partition, "offset": ack.offset, "position": str(ack.position)})
+def single_answer(outcomes: Outcomes) -> Answer:
+    """Where a write stands; Refused when it was not acknowledged."""
+    (ack,) = _acknowledged(outcomes)
+    return json_answer({"partition": ack.partition, "offset": ack.offset, "position": str(ack.position)})
+
+
+def lines_answer(outcomes: Outcomes) -> Answer:
+    """How many were written, and a position that covers them all; Refused when one was not acknowledged."""
+    acks = _acknowledged(outcomes)
     ends: dict[int, int] = {}
     for ack in acks:
         ends[ack.partition] = max(ends.get(ack.partition, 0), ack.offset + 1)
     return json_answer({"written": len(acks), "position": str(Position(ends))})
+
+
+def _acknowledged(outcomes: Outcomes) -> list[Ack]:
+    acks = [each for each in outcomes if isinstance(each, Ack)]
+    failure = next((each for each in outcomes if not isinstance(each, Ack)), None)
+    if failure is not None:
+        raise _not_acknowledged(failure, len(acks), len(outcomes))
+    return acks
 
 
 def _not_acknowledged(failure: LastwordError, done: int, of: int) -> Refused:
