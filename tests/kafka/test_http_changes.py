@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
+import io
+import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -13,11 +17,14 @@ import pytest
 
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import log_bounds
-from lastword.kafka.topics import create_topic
+from lastword.kafka.topics import alter_topic, create_topic
+from lastword.serve.access import AccessLog
+from lastword.serve.broadcast import Broadcast
 from lastword.serve.limits import Limits
 from lastword.serve.running import Front, Running, Wanted, running
 from lastword.table import Table
 from support.listening import ChangeReader
+from support.logs import Act, Put, write_log
 from support.replicas import QUICK, ghosts_made, recreate, write_rows
 from support.waiting import eventually
 
@@ -44,6 +51,11 @@ def changes(served: Running, query: str = "", **headers: str) -> ChangeReader:
     reader = ChangeReader(served.url, f"/tables/users/changes{query}", **headers)
     assert reader.status == 200, reader.body
     return reader
+
+
+def address_of(url: str) -> tuple[str, int]:
+    host, _, port = url.removeprefix("http://").partition(":")
+    return host, int(port)
 
 
 def metrics(served: Running) -> bytes:
@@ -200,6 +212,107 @@ def test_a_position_whose_tombstones_may_be_gone_is_gone(
         assert (reader.status, reader.body["error"]["code"]) == (410, "position_gone")
         assert "start over" in reader.body["error"]["message"]
         reader.close()
+
+
+def test_rows_and_then_changes_after_their_position_work_also_where_a_sweep_stopped(
+    connection: Connection, topic_name: str, tmp_path: Path
+) -> None:
+    create_topic(connection, topic_name, partitions=1, settings=QUICK)
+    wanted = [Wanted.parse(f"users={topic_name}")]
+    with Table(connection, topic_name) as users:
+        users.put_many([("a", 1), ("b", 2)])
+        with running(connection, wanted, tmp_path / "data", Front(port=0)) as served:
+            served.tables[0].replica.wait_until_ready(30)
+        ghosts_made(connection, topic_name, tmp_path / "home", "a")
+        with running(connection, wanted, tmp_path / "data", Front(port=0)) as served:
+            served.tables[0].replica.wait_until_ready(30)
+            assert list(served.tables[0].replica) == ["b"]
+            position = served.tables[0].replica.position
+            with closing(changes(served, f"?after={position}")) as reader:
+                # Whether this reader knows of the delete can't be told, so it is to look at the rows.
+                assert [(event.name, event.id) for event in reader.take(1)] == [("reset", str(position))]
+                users.put("c", 3)
+                assert [event.content["key"] for event in reader.take(1)] == ["c"]
+                last_id = reader.last_id
+            with closing(changes(served, last_event_id=last_id)) as reader:
+                users.put("d", 4)
+                assert [event.content["key"] for event in reader.take(1)] == ["d"]
+
+
+def test_a_position_with_a_partition_that_is_new_here_is_waited_for(
+    connection: Connection, topic: str, table: Table, served: Running
+) -> None:
+    alter_topic(connection, topic, partitions=4, move_keys=True)
+    eventually(lambda: 3 in log_bounds(connection, topic)[1])
+    write_rows(connection, topic, [(3, b"new", b"1")])
+    with closing(changes(served, "?after=0:0,1:0,2:0,3:1")) as reader:
+        write_rows(connection, topic, [(3, b"newer", b"2")])
+        assert [event.content["key"] for event in reader.take(1)] == ["newer"]
+
+
+def test_ids_of_a_quiet_stream_pass_over_what_changed_no_row(
+    connection: Connection, topic_name: str, tmp_path: Path
+) -> None:
+    create_topic(connection, topic_name, partitions=1)
+    limits = Limits(heartbeat_s=0.2)
+    with running(connection, [Wanted.parse(f"users={topic_name}")], tmp_path, Front(port=0), limits=limits) as served:
+        served.tables[0].replica.wait_until_ready(30)
+        with closing(changes(served)) as reader:
+            # The marker of a transaction takes an offset too.
+            write_log(connection, topic_name, [Act(puts=(Put(key=b"a", value=b"1", partition=0),), ending="commit")])
+            assert reader.take(1)[0].id in ("0:1", "0:2")
+            with pytest.raises(TimeoutError):
+                reader.take(1, timeout_s=2)
+            assert reader.last_id == "0:2" == str(served.tables[0].replica.position)
+
+
+def test_a_broadcast_that_fell_behind_catches_up_at_once(
+    connection: Connection, topic_name: str, tmp_path: Path
+) -> None:
+    create_topic(connection, topic_name, partitions=1)
+    with Table(connection, topic_name) as users, users.replica(tmp_path, watch_capacity=200) as replica:
+        began, seen = time.monotonic(), list[str]()
+
+        async def listen() -> None:
+            broadcast = Broadcast(replica, lambda change, _: (change.shown.key or b"") + b"\n", most_bytes=10_000_000)
+            place = broadcast.now
+            await asyncio.to_thread(users.put_many, [(f"k{number:04}", number) for number in range(3000)])
+            while len(seen) < 3000 and time.monotonic() < began + 20:
+                found = broadcast.after(place)
+                if found is None:
+                    await asyncio.sleep(0.01)
+                else:
+                    told, place = found
+                    seen.extend(told.decode().split())
+            broadcast.close()
+
+        asyncio.run(listen())
+        assert seen == [f"k{number:04}" for number in range(3000)]
+
+
+def test_no_more_is_given_to_a_slow_reader_than_it_takes(
+    connection: Connection, topic: str, table: Table, tmp_path: Path
+) -> None:
+    out = io.BytesIO()
+    access = AccessLog(out)
+    front = Front(port=0, access=access)
+    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, front) as served:
+        served.tables[0].replica.wait_until_ready(30)
+        table.put_many([(f"k{number}", "x" * 50_000) for number in range(600)])
+        served.tables[0].replica.wait_for(table.put("end", 1))
+        with socket.create_connection(address_of(served.url)) as slow:
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+            slow.sendall(b"GET /tables/users/changes?after=0:0,1:0,2:0 HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            taken = 0
+            for _ in range(100):
+                taken += len(slow.recv(65_536))
+                time.sleep(0.02)
+        eventually(lambda: b"changes" in out.getvalue())
+    access.close()
+    (line,) = (json.loads(line) for line in out.getvalue().splitlines())
+    assert taken < 10_000_000
+    # What the system keeps for both ends, and a little more.
+    assert line["bytes"] - taken < 3_000_000
 
 
 def test_readers_are_told_when_the_table_was_built_again(connection: Connection, topic: str, served: Running) -> None:

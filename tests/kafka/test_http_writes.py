@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -167,7 +168,7 @@ def test_more_writes_than_may_wait_are_refused(users: ServedTable) -> None:
     with PortPicker() as silent:
         # Connections are taken there, and nothing is ever answered.
         nowhere = Connection(bootstrap_servers=f"127.0.0.1:{silent.free()}", patience_s=2)
-        away = users._replace(writes=Writes(nowhere, users.replica.topic, waiting=1))
+        away = users._replace(writes=Writes(nowhere, users.replica.topic, waiting=2))
         service = service_of(away)
 
         async def three() -> list[str]:
@@ -175,7 +176,7 @@ def test_more_writes_than_may_wait_are_refused(users: ServedTable) -> None:
             for _ in range(3):
                 request = request_of("PUT", "/tables/users/rows/a", "", {}, in_two(b"1"))
                 asked.append(asyncio.create_task(answered(service, request)))
-                # The first is being written, and the second waits for it.
+                # Two may wait for the cluster.
                 await asyncio.sleep(0.2)
             return [json.loads((await each).body)["error"]["code"] for each in asked]
 
@@ -204,3 +205,54 @@ def test_rows_are_written_over_real_sockets(connection: Connection, topic: str, 
             made.tables[0].replica.wait_for(position)
         assert dict(made.tables[0].replica) == {"b": 2}
     assert Table(connection, topic).count() == 1
+
+
+@pytest.mark.parametrize("header", ["if_match", "if_none_match", "if_unmodified_since"])
+def test_a_write_that_is_to_be_conditional_is_refused_and_not_made(
+    connection: Connection, users: ServedTable, header: str
+) -> None:
+    told = put(users, "a", b"1", **{header: "*"})
+    assert (told.status, told.code) == (400, "not_conditional")
+    assert log_now(connection, users.replica.topic) == []
+
+
+@pytest.mark.parametrize("value", [b"1e999", b"[1e400]", b"-1e309"])
+def test_a_number_that_nobody_could_read_back_is_refused(
+    connection: Connection, users: ServedTable, value: bytes
+) -> None:
+    told = put(users, "a", value)
+    assert (told.status, told.code) == (400, "bad_value")
+    assert log_now(connection, users.replica.topic) == []
+
+
+def test_a_key_that_could_not_be_asked_for_is_not_written_in_a_line_either(users: ServedTable) -> None:
+    line = b'{"key":"%b","value":1}' % (b"k" * 5000)
+    told = ask(service_of(users), "/tables/users/rows", "POST", line)
+    assert (told.status, told.code) == (414, "key_too_long")
+
+
+def test_bodies_together_take_no_more_than_is_allowed(users: ServedTable) -> None:
+    service = service_of(users, waiting_bytes=1000)
+    assert ask(service, "/tables/users/rows/a", "PUT", b'"%b"' % (b"x" * 2000)).code == "too_many_writes"
+    # What was refused, and what was written, makes room again.
+    for _ in range(5):
+        assert ask(service, "/tables/users/rows/a", "PUT", b'"%b"' % (b"x" * 600)).status == 200
+
+
+def test_a_stop_does_not_wait_for_a_cluster_that_is_away(users: ServedTable) -> None:
+    nowhere = Connection(bootstrap_servers="127.0.0.1:1")
+    writes = Writes(nowhere, users.replica.topic, waiting=10)
+    service = service_of(users._replace(writes=writes))
+
+    async def two() -> list[int]:
+        asked = [
+            asyncio.create_task(answered(service, request_of("PUT", "/tables/users/rows/a", "", {}, in_two(b"1"))))
+            for _ in range(2)
+        ]
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(writes.close, 1)
+        return [(await each).status for each in asked]
+
+    began = time.monotonic()
+    assert asyncio.run(two()) == [503, 503]
+    assert time.monotonic() - began < 20

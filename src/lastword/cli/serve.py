@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lastword.cli import options
+from lastword.cli.output import note
 from lastword.core.errors import LastwordError
 from lastword.core.home import default_home
 
@@ -70,7 +71,7 @@ def serve(args: argparse.Namespace) -> int:
     access = AccessLog(sys.stdout.buffer) if args.access_log else None
     front = Front(
         port=args.port,
-        host=args.host,
+        host="127.0.0.1" if args.host == "localhost" else args.host,
         tokens=tokens_of(Path(args.token_file)) if args.token_file else None,
         access=access,
     )
@@ -113,7 +114,9 @@ def _attend(served: Running) -> None:
             state = table.replica.state
             if state.name in ("connecting", "failed") and state.why and told.get(table.name) != str(state):
                 told[table.name] = str(state)
-                print(f"lastword: {table.name}: {state}", file=sys.stderr, flush=True)
+                note(f"{table.name}: {state}")
+            elif state.name == "ready" and told.pop(table.name, ""):
+                note(f"{table.name}: ready again, with {len(table.replica)} rows")
         if not was_ready and all(table.replica.state.name == "ready" for table in served.tables):
             was_ready = True
             rows = ", ".join(f"{table.name} with {len(table.replica)} rows" for table in served.tables)

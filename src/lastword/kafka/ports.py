@@ -21,12 +21,12 @@ def check_port(port: int) -> None:
         )
 
 
-def is_free(port: int, host: str = "127.0.0.1") -> bool:
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
         # As Kafka does it: a port in TIME_WAIT is free for a listener.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((host, port))
+            probe.bind(("127.0.0.1", port))
         except OSError:
             return False
     return True

@@ -43,7 +43,11 @@ def base64url(raw: bytes) -> str:
 
 
 def from_base64url(text: str) -> bytes:
-    """The bytes; ValueError for text that is not base64url, with or without padding."""
+    """The bytes; ValueError for text that is not base64url, with or without padding.
+
+    The usual alphabet is taken too, in which rows show such keys.
+    """
+    text = text.replace("+", "-").replace("/", "_")
     if not _BASE64URL.fullmatch(text):
         raise ValueError
     bare = text.rstrip("=")

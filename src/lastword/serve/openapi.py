@@ -185,7 +185,7 @@ def _paths_of_rows(table: Described, limits: Limits) -> Node:
                 "Write several rows; a mistake in one line, and none is written",
                 done(ref("written"), {"written": 1, "position": "2:18"}),
                 body=(LINES, {"schema": lines, "example": msgspec.json.encode(line).decode() + "\n"}),
-                codes=("bad_key", "bad_line", *WRITES, *BODY),
+                codes=("bad_key", "key_too_long", "bad_line", *WRITES, *BODY),
             ),
         },
         f"/tables/{name}/rows/{{key}}": {

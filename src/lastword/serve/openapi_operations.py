@@ -22,6 +22,7 @@ CODES: dict[str, tuple[int, str]] = {
     "bad_position": (400, "not a position"),
     "bad_cursor": (400, "the cursor was altered, or is of another query"),
     "bad_value": (400, "the body is not a value of this table's codec"),
+    "not_conditional": (400, "a write can't be made conditional"),
     "bad_line": (400, "a line of the body is not right; nothing was written"),
     "body_broken": (400, "the body ended before its end; nothing was written"),
     "unauthorized": (401, "no token, or none that is known"),
@@ -52,11 +53,17 @@ CODES: dict[str, tuple[int, str]] = {
 }
 _EVERYWHERE = ("bad_query", "query_too_long", "internal")
 WAITS = ("bad_position", "too_many_waiting", "position_not_reached")
-READS = ("not_ready", *WAITS)
-WRITES = ("cross_origin", "value_too_large", "write_failed", "cluster_unreachable", "too_many_writes")
+READS = ("not_ready", "stopping", *WAITS)
+WRITES = (
+    "not_conditional",
+    "cross_origin",
+    "value_too_large",
+    "write_failed",
+    "cluster_unreachable",
+    "too_many_writes",
+    "stopping",
+)
 BODY = ("body_broken", "body_too_slow", "body_too_large")
-# Answered before the route is known, so never in the short shape.
-_NEVER_SHORT = frozenset({"bad_path", "bad_host", "internal"})
 
 _POSITION: Node = {
     "description": "Everything before this position is in the answer.",
@@ -155,7 +162,7 @@ def refusals(codes: Iterable[str], *, short: bool = False) -> Node:
 
 
 def _refusal(codes: list[str], *, short: bool) -> Node:
-    long = [code for code in codes if not short or code in _NEVER_SHORT]
+    long = [] if short else codes
     shapes: list[Node] = [] if len(long) == len(codes) else [ref("short_error")]
     if long:
         shapes.append(refusal_schema(long))

@@ -242,7 +242,7 @@ def _standing() -> Node:
         "partitions": _COUNT,
         "rows": {**_COUNT, "type": ["integer", "null"], "description": "null while there is nothing right to show."},
         "position": ref("position"),
-        "lag": _COUNT,
+        "lag": {**_COUNT, "type": ["integer", "null"], "description": "null while the cluster is away."},
         "state": {"enum": ["connecting", "catching-up", "ready", "failed"]},
         "why": {"type": ["string", "null"]},
         "deletes": {

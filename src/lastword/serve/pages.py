@@ -72,7 +72,9 @@ def _limit(text: str | None, limits: Limits) -> int:
     if text is None:
         return limits.page_rows
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and 0 < int(text) <= limits.page_rows):
-        raise Refused(400, "bad_query", "limit is out of range", f"from 1 to {limits.page_rows}")
+        raise Refused(
+            400, "bad_query", "limit is no number that is taken here", f"give one from 1 to {limits.page_rows}"
+        )
     return int(text)
 
 

@@ -106,7 +106,12 @@ def route_of(path: str) -> Route:
         return Route("short count", SHORT)
     elif path.startswith(f"/{SHORT}/"):
         return Route("short row", SHORT, path[len(SHORT) + 2 :])
-    raise Refused(404, "no_such_route", "nothing is served at this path", "what is served is listed at /tables")
+    raise Refused(
+        404,
+        "no_such_route",
+        "nothing is served at this path",
+        "what is served is listed at /tables; a row is at /tables/NAME/rows/KEY",
+    )
 
 
 def is_short(path: str) -> bool:
@@ -153,5 +158,5 @@ def _decoded(name: str, text: str) -> str:
         return unquote_to_bytes(text.replace("+", " ")).decode()
     except ValueError:
         raise Refused(
-            400, "bad_query", f"{name} is not percent-encoded UTF-8", "write each byte that is no letter as %41"
+            400, "bad_query", f"{name} is not percent-encoded UTF-8", "write a % as %25, a space as %20, and so on"
         ) from None

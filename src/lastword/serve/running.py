@@ -10,14 +10,14 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from lastword.core.codecs import Codec, codec_named
-from lastword.core.errors import BadInput
+from lastword.core.errors import BadInput, ClusterUnreachable
 from lastword.kafka.connection import Connection
 from lastword.kafka.topic_names import refuse_illegal
 from lastword.replica.replica import Replica
 from lastword.replica.settings import ReplicaSettings
 from lastword.serve.access import AccessLog
 from lastword.serve.limits import Limits
-from lastword.serve.server import LOOPBACK, HttpServer
+from lastword.serve.server import LOOPBACK, HttpServer, check_free
 from lastword.serve.service import LOOPBACK_NAMES, Service
 from lastword.serve.tables import ServedTable
 from lastword.serve.tokens import Tokens
@@ -74,6 +74,8 @@ class Front:
     access: AccessLog | None = None
 
     def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65535:
+            raise BadInput(f"--port {self.port}: from 1 to 65535, or 0 for a free one")
         try:
             is_public = not ip_address(self.host).is_loopback
         except ValueError:
@@ -93,8 +95,9 @@ def running(
     _check_distinct("name", [each.name for each in wanted])
     # The folders are named after the topics.
     _check_distinct("topic", [each.topic for each in wanted])
+    check_free(front.host, front.port)
     for each in wanted:
-        connection.topic(each.topic)
+        _check_there(connection, each.topic, folder)
     limits = limits or Limits()
     with ExitStack() as stack:
         tables = []
@@ -130,6 +133,15 @@ def _replica(connection: Connection, wanted: Wanted, folder: Path) -> Replica:
         value_codec=wanted.value_codec,
         settings=ReplicaSettings(),
     )
+
+
+def _check_there(connection: Connection, topic: str, folder: Path) -> None:
+    """Refuses a topic that is not there; while the cluster is away, only one of which nothing is on disk."""
+    try:
+        connection.topic(topic)
+    except ClusterUnreachable:
+        if not any((folder / topic).glob("store-*")):
+            raise
 
 
 def _check_distinct(what: str, given: Sequence[str]) -> None:

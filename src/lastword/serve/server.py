@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import resource
 import socket
@@ -19,7 +20,7 @@ from granian.server.embed import Server
 
 from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, LastwordError
-from lastword.kafka.ports import PortPicker, is_free
+from lastword.kafka.ports import PortPicker
 from lastword.serve.access import Access, AccessLog
 from lastword.serve.answers import Answer
 from lastword.serve.bodies import pass_over, whole
@@ -71,12 +72,7 @@ class HttpServer:
 
     def start(self) -> None:
         """Returns when requests are taken."""
-        # Asked for here, because granian shares a port with whoever has it already, and says nothing.
-        if not is_free(self.port, self._host):
-            raise BadInput(
-                f"port {self.port} of {self._host} is taken, or no address of this machine: "
-                "choose another with --port, or --port 0 for a free one"
-            )
+        check_free(self._host, self.port)
         self._thread.start()
         give_up_at = time.monotonic() + _START_S
         while not _answers(self._host, self.port):
@@ -177,6 +173,21 @@ class HttpServer:
         finally:
             stream.close()
         return sent
+
+
+def check_free(host: str, port: int) -> None:
+    """Refuses an address that can't be had: granian shares a port with whoever has it already, and says nothing."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        # A port in TIME_WAIT is free for a listener.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as refusal:
+            if refusal.errno == errno.EADDRINUSE:
+                told = f"port {port} is taken: choose another with --port, or --port 0 for a free one"
+            else:
+                told = f"--host {host} --port {port}: {refusal.strerror or refusal}: give an address of this machine"
+            raise BadInput(told) from None
 
 
 def _most_connections() -> int:

@@ -97,6 +97,8 @@ class Service:
 
     async def _told(self, route: Route, request: Request) -> Answer | Stream:
         writing = is_write(route, request.method)
+        if writing:
+            _check_plain(request)
         if self._tokens is None:
             _check_host(request.headers.get("host"), self._names)
         elif route.kind not in OPEN_KINDS:
@@ -109,7 +111,7 @@ class Service:
         else:
             table = self._table(route.table)
             if writing:
-                return await self._write(route, table, given, request)
+                return await self._write(route, table, request)
             if "min_position" in given:
                 # What can never be answered must not wait first.
                 self._check(route, table, given)
@@ -174,12 +176,14 @@ class Service:
         after = request.headers.get("last-event-id") or given.get("after")
         begun = begins(after, [table.name for table in tables], several=several) if after else {}
         stream = await self._unless_gone(request, self.streams.begin(tables, begun, several=several))
+        if stream is None:
+            return Answer(499, [], b"")
         if request.method != "HEAD":
             return stream
         stream.close()
         return Answer(200, stream.headers, b"")
 
-    async def _unless_gone(self, request: Request, begin: Coroutine[Any, Any, Stream]) -> Stream:
+    async def _unless_gone(self, request: Request, begin: Coroutine[Any, Any, Stream]) -> Stream | None:
         """Reading what was missed may take a while: it ends with the client that asked for it."""
         beginning, gone = asyncio.ensure_future(begin), asyncio.ensure_future(request.gone())
         try:
@@ -187,14 +191,12 @@ class Service:
             if not beginning.done():
                 beginning.cancel()
                 await asyncio.wait({beginning})
-                raise Refused(499, "client_gone", "the client left before its stream began", "nobody reads this")
+                return None
             return beginning.result()
         finally:
             gone.cancel()
 
-    async def _write(self, route: Route, table: ServedTable, given: dict[str, str], request: Request) -> Answer:
-        if given:
-            raise Refused(400, "bad_query", "a write takes no parameters", "send it without a query")
+    async def _write(self, route: Route, table: ServedTable, request: Request) -> Answer:
         if self._tokens is None:
             _check_origin(request.headers)
         if route.kind == "row":
@@ -223,6 +225,15 @@ class Service:
             limit = f"&limit={given['limit']}" if "limit" in given else ""
             headers.append(("link", f'</{table.name}?cursor={cursor}{limit}>; rel="next"'))
         return Answer(200, headers, b"[%b]" % b",".join(bodies))
+
+
+def _check_plain(request: Request) -> None:
+    """Refuses a write that asks for more than a write: nothing of it may be passed over in silence."""
+    if request.query:
+        raise Refused(400, "bad_query", "a write takes no parameters", "send it without a query")
+    if any(request.headers.get(name) is not None for name in ("if-match", "if-none-match", "if-unmodified-since")):
+        told = "a write can't be made conditional: Kafka has no compare-and-set"
+        raise Refused(400, "not_conditional", told, "send it without If-Match, If-None-Match and If-Unmodified-Since")
 
 
 def _check_host(host: str | None, names: Collection[str]) -> None:

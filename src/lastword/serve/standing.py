@@ -30,7 +30,8 @@ def standing(table: ServedTable) -> dict[str, Any]:
         "partitions": len(position),
         "rows": rows,
         "position": str(position),
-        "lag": table.replica.lag,
+        # Not known while nobody can be asked.
+        "lag": None if state.name == "connecting" else table.replica.lag,
         "state": state.name,
         "why": _WHY.get(state.name, state.why),
         "deletes": state.deletes,

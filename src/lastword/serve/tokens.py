@@ -40,8 +40,8 @@ class Tokens:
             raise Refused(
                 401,
                 "unauthorized",
-                "this needs a token",
-                "send it as the header  Authorization: Bearer TOKEN",
+                "this token is not known here" if authorization else "this needs a token",
+                "send one of the server's as the header  Authorization: Bearer TOKEN",
                 [("www-authenticate", "Bearer")],
             )
         if writing and not may_write:

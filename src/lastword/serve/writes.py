@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from lastword.core.codecs import Codec
+from lastword.core.codecs import Codec, readable_by
 from lastword.core.errors import BadInput, BadLine, ClusterUnreachable, LastwordError
 from lastword.core.lines import Write, write_of_json_line
 from lastword.core.position import Position
@@ -35,7 +35,7 @@ class _Job(NamedTuple):
 
 
 class Writes:
-    """The writes of one table; close it. The cluster is not asked for before the first one."""
+    """The writes of one table; close it. A cluster that is away is asked for again with each of them."""
 
     def __init__(self, connection: Connection, topic: str, *, waiting: int) -> None:
         self._connection = connection
@@ -75,6 +75,9 @@ class Writes:
             self._thread.join(drain_s)
 
     def _run(self) -> None:
+        # Now, because the first write would otherwise take half a second.
+        with suppress(LastwordError):
+            self._writer = Writer(self._connection, self._topic)
         # The mark of a stop finds no room behind many jobs, so it is not waited for.
         while not (self._is_stopping and self._jobs.empty()):
             jobs = self._waiting_jobs()
@@ -108,11 +111,15 @@ class Writes:
 
 def put_of(key: bytes, body: bytes, codec: Codec) -> Write:
     """The write of a value, given as the JSON in which it is shown."""
+    hint = "send a value as JSON, as this table shows it; DELETE removes a row"
     try:
         # What the codec json gives back unseen is looked at here.
-        return Write(_checked(key), codec.to_json(body) if codec.name == "json" else codec.from_json(body))
+        value = codec.to_json(body) if codec.name == "json" else codec.from_json(body)
     except BadInput as refusal:
-        raise Refused(400, "bad_value", str(refusal), "send the value as JSON; DELETE removes a row") from None
+        raise Refused(400, "bad_value", str(refusal), hint) from None
+    if not readable_by(codec)(value):
+        raise Refused(400, "bad_value", "nobody could read it back: a number in it is out of range, say", hint)
+    return Write(_checked(key), value)
 
 
 def delete_of(key: bytes) -> Write:
@@ -128,7 +135,12 @@ def writes_of(body: bytes, key_codec: Codec, value_codec: Codec, limits: Limits)
             if line.strip()
         ]
     except BadLine as refusal:
-        raise Refused(400, "bad_line", str(refusal), "nothing was written; put it right and send all of it") from None
+        raise Refused(
+            400,
+            "bad_line",
+            str(refusal),
+            "nothing was written; put it right and send all of it, each row on its own line (curl: --data-binary)",
+        ) from None
     for write in found:
         check_length(_checked(write.key), limits)
     return found
@@ -161,9 +173,7 @@ def _not_acknowledged(failure: LastwordError, done: int, of: int) -> Refused:
     # The failure's own message is for the server's owner: it names commands and addresses.
     count = f"{done} of {of} writes were acknowledged" if of > 1 else "the write was not acknowledged"
     if isinstance(failure, BadInput):
-        return Refused(
-            413, "value_too_large", f"{count}: the topic does not take a value of this size", "make it smaller"
-        )
+        return Refused(413, "value_too_large", f"{count}: larger than the topic's max.message.bytes", "make it smaller")
     if isinstance(failure, ClusterUnreachable):
         hint = "read the row to see whether it was written all the same, or send it again: that does no harm"
         return Refused(503, "cluster_unreachable", f"{count}: no answer from the cluster in time", hint)
