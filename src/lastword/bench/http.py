@@ -38,6 +38,7 @@ from lastword.core.position import Position
 _PATIENCE_SECONDS = 60
 # So much longer than a load lasts are records written.
 _LEAD_SECONDS = 2
+_BURST_MS = 4
 
 
 def bench_http(plan: Plan) -> Result:
@@ -101,7 +102,9 @@ class _Bench:
 
     def _applying(self, ours: HttpProcess, filled: Filled, pause_ms: int) -> AppliedMeanwhile:
         """Begins when the first records are applied and ends before the last, and then waits until all are."""
-        pace = Pace(per_second=APPLIED_PER_SECOND, seconds=self.wrk.seconds + _LEAD_SECONDS, keys=filled.rows)
+        # In bursts: a writer of single records, and the broker with it, would take both cores for themselves.
+        seconds = self.wrk.seconds + _LEAD_SECONDS
+        pace = Pace(per_second=APPLIED_PER_SECOND, seconds=seconds, keys=filled.rows, burst_ms=_BURST_MS)
         before = _offsets_of(ours)
         with subprocess.Popen(pace.writer(*_address(filled), "applied-"), stdout=subprocess.PIPE) as writer:
             try:

@@ -35,11 +35,10 @@ benchmark. CPU is that of the server's process, all threads: it depends less tha
   {uvicorn} (one worker, uvloop and httptools, [fastapi_dict.py](../src/lastword/bench/alternatives/fastapi_dict.py))
   has the same rows in a dict and gives the same JSON, without ETag or position. nginx, one process, sends files of the
   same size: what a server in C does with nothing to look up. All run all the while and are asked in turns.
-- While {applied:,} records/s are applied: another process writes them to keys all over the table. The moderate load
-  pauses each connection for {pause} ms on average, at random, so that about {rate:,} requests/s come, at rest as while
-  applying, and nobody waits for a processor; its latency is the server's own. The saturated load does not pause: on a
-  machine whose cores the broker, the writer and wrk share it measures the scheduler as much as the server, and has no
-  target.
+- While {applied:,} records/s are applied: another process writes them to keys all over the table, together every 4 ms.
+  The saturated load is that of the point reads, and has the target. The moderate one pauses between requests, so that
+  nobody waits for a processor at rest: its p99 is then that of an idle server, and its ratio shows every other process
+  of the machine (writer, broker, wrk) that wants one of two cores in the same moment.
 - Freshness: from the return of `Table.put` in one process until an answer over HTTP, to the same process, has the new
   value: asked for every half a millisecond, or once with `min_position`. Ten such probes a second, while another
   process writes 10 or 10,000 records/s.
@@ -102,7 +101,7 @@ def http_result(plan: Plan, measured: Measured, left_out: Sequence[str], seconds
                     what=f"p99, applying to at rest, {load}",
                     ours=loads[load, "applying"],
                     theirs=loads[load, "at rest"],
-                    target=2.0 if load == MODERATE else None,
+                    target=2.0 if load == SATURATED else None,
                     bound="at most",
                 )
                 for load in measured.loads

@@ -1,8 +1,9 @@
 """A writer that keeps a pace and notes when its samples were handed over and when they were acknowledged.
 
-    python -m lastword.bench.paced_writer HOST:PORT TOPIC PREFIX PER_SECOND SECONDS KEYS
+    python -m lastword.bench.paced_writer HOST:PORT TOPIC PREFIX PER_SECOND SECONDS KEYS BURST_MS
 
-The client settings are those of `Table.put`. At most a hundred writes a second are samples, under keys of their own
+The client settings are those of `Table.put`; with bursts, those of a load that takes little of the machine: what came
+in BURST_MS is written together. At most a hundred writes a second are samples, under keys of their own
 (PREFIX and a number); the others update rows that are there. Each value has its number among the writes and the moment
 at which it was handed over.
 """
@@ -29,6 +30,7 @@ class Pace:
     per_second: int
     seconds: int
     keys: int
+    burst_ms: int = 0
 
     @property
     def records(self) -> int:
@@ -45,7 +47,7 @@ class Pace:
 
     def writer(self, servers: str, topic: str, prefix: str) -> list[str]:
         """The command that writes so."""
-        numbers = (self.per_second, self.seconds, self.keys)
+        numbers = (self.per_second, self.seconds, self.keys, self.burst_ms)
         return python("paced_writer", servers, topic, prefix, *map(str, numbers))
 
 
@@ -53,7 +55,7 @@ def write_paced(servers: str, topic: str, prefix: str, pace: Pace) -> dict[str, 
     """The key of each sample -> when it was handed over and when its delivery report came (monotonic)."""
     times: dict[str, list[float]] = {}
     failed: list[Any] = []
-    producer = Connection(bootstrap_servers=servers).producer(linger_ms=0, compression_type="lz4")
+    producer = Connection(bootstrap_servers=servers).producer(linger_ms=pace.burst_ms, compression_type="lz4")
     every = pace.sampled_every
 
     def reported(error: Any, message: Any) -> None:
@@ -68,19 +70,21 @@ def write_paced(servers: str, topic: str, prefix: str, pace: Pace) -> dict[str, 
     began = time.monotonic()
     for number in range(pace.records):
         while (early := began + number / pace.per_second - time.monotonic()) > 0:
-            producer.poll(early)
+            producer.poll(early + pace.burst_ms / 1000)
         key, now = f"user-{number * 7919 % pace.keys}", time.monotonic()
         if number % every == 0:
             key = f"{prefix}{number // every}"
             times[key] = [now]
         producer.produce(topic, _VALUE % (number, now), key, on_delivery=reported)
-        producer.poll(0)
+        if not pace.burst_ms:
+            producer.poll(0)
     if producer.flush(30) or failed:
         sys.exit(f"not every write was acknowledged: {failed[:1]}")
     return times
 
 
 if __name__ == "__main__":
-    _, servers, topic, prefix, per_second, seconds, keys = sys.argv
-    pace = Pace(per_second=int(per_second), seconds=int(seconds), keys=int(keys))
+    _, servers, topic, prefix, *numbers = sys.argv
+    per_second, seconds, keys, burst_ms = map(int, numbers)
+    pace = Pace(per_second=per_second, seconds=seconds, keys=keys, burst_ms=burst_ms)
     print(json.dumps(write_paced(servers, topic, prefix, pace)))

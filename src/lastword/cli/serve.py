@@ -82,7 +82,7 @@ def serve(args: argparse.Namespace) -> int:
         signal.signal(number, signal.default_int_handler)
     _raise_open_files()
     # By default a read waits up to 5 ms for its turn whenever a batch of records is being folded in.
-    sys.setswitchinterval(0.001)
+    sys.setswitchinterval(0.0005)
     try:
         with running(connection, wanted, folder, front) as served:
             _attend(served)

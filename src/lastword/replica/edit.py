@@ -31,7 +31,9 @@ from lastword.replica.layout import (
 )
 
 if TYPE_CHECKING:
-    from lastword.replica.store import Store
+    from lastword.replica.store import Family, Store
+
+_AT_A_TIME = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,14 @@ class Applied:
             shown = self.shown.get(index, record)
             if shown is not None:
                 yield record, shown
+
+
+def _found(family: Family, keys: list[bytes]) -> list[bytes | None]:
+    """What is there for each key. A few at a time: while they are looked up, nobody else gets a turn to read."""
+    found: list[bytes | None] = []
+    for start in range(0, len(keys), _AT_A_TIME):
+        found += family.get(keys[start : start + _AT_A_TIME])
+    return found
 
 
 class Edit:
@@ -81,10 +91,8 @@ class Edit:
                 careful.add(key)
             newest[key] = record
         keys = list(newest)
-        befores: list[bytes | None] = self._store.rows.get(keys) if keys else []
-        hidden: list[bytes | None] = (
-            self._store.others.get(keys) if self._store.split_keys and keys else [None] * len(keys)
-        )
+        befores = _found(self._store.rows, keys)
+        hidden = _found(self._store.others, keys) if self._store.split_keys else [None] * len(keys)
         for key, before, other in zip(keys, befores, hidden, strict=True):
             record = newest[key]
             if key in careful or other is not None or (before is not None and partition_in(before) != record.partition):
