@@ -1,6 +1,6 @@
 """Makes the jar locks anew: resolves the packages named here and writes down every jar with its sha256.
 
-    PYTHONPATH=src python scripts/lock_jars.py [broker] [benchmark]
+    PYTHONPATH=src python scripts/lock_jars.py [broker] [benchmark] [spark]
 
 Run it when a version below changes, and commit the locks. It takes about a minute: Ivy reads every package's POM.
 """
@@ -22,6 +22,8 @@ SOURCES = Path(__file__).parent.parent / "src" / "lastword"
 
 KAFKA = "4.3.0"
 LOG4J = "2.25.4"  # the version of log4j-core that Kafka brings; checked below
+SPARK = "4.2.0"  # pyspark's, in pyproject.toml
+DELTA = "4.4.0"  # the one built for that Spark
 SLF4J = "1.7.36"  # the version of slf4j-api that Kafka brings; checked below
 HEADER = """\
 # The jars of the {what}, one a line: group:artifact:version sha256 size
@@ -39,6 +41,8 @@ class Wanted:
     not_needed: tuple[tuple[str, str], ...] = ()
     # Group -> the one version in which its jars may come.
     agreeing: tuple[tuple[str, str], ...] = ()
+    # Whether what the direct packages need comes along.
+    transitively: bool = True
 
 
 LOCKS = {
@@ -73,6 +77,22 @@ LOCKS = {
         ),
         agreeing=(("org.slf4j", SLF4J), ("org.apache.kafka", KAFKA)),
     ),
+    # What pyspark does not bring: the Kafka connector and Delta. Everything else that they need lies in pyspark's own
+    # folder, in the versions that Spark was built with.
+    "spark": Wanted(
+        what="Spark session",
+        folder="spark",
+        direct=(
+            ("org.apache.spark", "spark-sql-kafka-0-10_2.13", SPARK),
+            # Its newest release on the public registry; the connector works with it.
+            ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
+            ("org.apache.kafka", "kafka-clients", "3.9.2"),
+            ("org.apache.commons", "commons-pool2", "2.13.1"),
+            ("io.delta", "delta-spark_4.2_2.13", DELTA),
+            ("io.delta", "delta-storage", DELTA),
+        ),
+        transitively=False,
+    ),
 }
 
 
@@ -93,7 +113,7 @@ def main(names: list[str]) -> int:
 
 def resolve(name: str, wanted: Wanted, folder: Path) -> tuple[Jar, ...]:
     """Every jar of the graph, sorted by its name."""
-    outcome = fetch_module(ivy_module(name, wanted), folder, find_java(), transitively=True)
+    outcome = fetch_module(ivy_module(name, wanted), folder, find_java(), transitively=wanted.transitively)
     if not outcome.succeeded:
         raise LastwordError(f"can't resolve {', '.join(outcome.unresolved) or 'the graph'}: {outcome.reason}")
     jars = tuple(sorted(locked(path) for path in (folder / "jars").iterdir()))
@@ -106,7 +126,8 @@ def resolve(name: str, wanted: Wanted, folder: Path) -> tuple[Jar, ...]:
 
 def ivy_module(name: str, wanted: Wanted) -> str:
     dependencies = [
-        f'<dependency org="{group}" name="{artifact}" rev="{version}" conf="default->default"/>'
+        f'<dependency org="{group}" name="{artifact}" rev="{version}" conf="default->default" '
+        f'transitive="{str(wanted.transitively).lower()}"/>'
         for group, artifact, version in wanted.direct
     ]
     exclusions = [

@@ -1,0 +1,187 @@
+"""Client settings in librdkafka's names, as Kafka's Java client takes them: one `--config` file serves both.
+
+What would show in a plan, a log or Spark's UI must hold no secret. So a secret's setting is only a reference to an
+environment variable, which Kafka's own client resolves (its EnvVarConfigProvider) in the process that connects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lastword.core.errors import BadInput
+from lastword.kafka.connection import LAW, Connection
+
+# Spark shows the names of an executor's variables and hides the value of each whose name says that it is a secret.
+SECRET_PREFIX = "LASTWORD_SECRET_"  # noqa: S105 - a name, not a secret
+
+# The same meaning under the same name.
+_SAME = frozenset(
+    {
+        "client.dns.lookup",
+        "client.id",
+        "client.rack",
+        "connections.max.idle.ms",
+        "fetch.max.bytes",
+        "fetch.min.bytes",
+        "max.poll.interval.ms",
+        "metadata.max.age.ms",
+        "reconnect.backoff.max.ms",
+        "reconnect.backoff.ms",
+        "retry.backoff.ms",
+        "sasl.kerberos.kinit.cmd",
+        "sasl.kerberos.min.time.before.relogin",
+        "sasl.kerberos.service.name",
+        "security.protocol",
+        "session.timeout.ms",
+        "ssl.cipher.suites",
+        "ssl.key.password",
+    }
+)
+# The same meaning under another name.
+_RENAMED = {
+    "compression.codec": "compression.type",
+    "compression.type": "compression.type",
+    "fetch.message.max.bytes": "max.partition.fetch.bytes",
+    "fetch.wait.max.ms": "fetch.max.wait.ms",
+    "linger.ms": "linger.ms",
+    "batch.size": "batch.size",
+    "max.partition.fetch.bytes": "max.partition.fetch.bytes",
+    "message.max.bytes": "max.request.size",
+    "queue.buffering.max.ms": "linger.ms",
+    "sasl.mechanism": "sasl.mechanism",
+    "sasl.mechanisms": "sasl.mechanism",
+    "socket.receive.buffer.bytes": "receive.buffer.bytes",
+    "socket.send.buffer.bytes": "send.buffer.bytes",
+    "socket.timeout.ms": "request.timeout.ms",
+    "ssl.ca.pem": "ssl.truststore.certificates",
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
+    "ssl.key.pem": "ssl.keystore.key",
+}
+# Files whose text the Java client takes: it wants certificate and key in one store, librdkafka in two files.
+_FROM_FILE = {
+    "ssl.ca.location": "ssl.truststore.certificates",
+    "ssl.certificate.location": "ssl.keystore.certificate.chain",
+    "ssl.key.location": "ssl.keystore.key",
+}
+# About librdkafka's own workings, or its log: nothing that the Java client could do otherwise.
+_OURS_ALONE: tuple[str, ...] = ("allow.auto.create.topics", "api.version", "broker.", "builtin.features", "debug", "enable.", "log")
+_OURS_ALONE += ("queue", "socket.", "statistics.", "topic.metadata.", "group.id", "auto.", "delivery.", "message.")
+_ALSO_OURS = {"fetch.error.backoff.ms", "fetch.queue.backoff.ms", "check.crcs", "retries", "max.in.flight"}
+_LOGIN_MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+_SECRETS = frozenset({"sasl.jaas.config", "ssl.key.password", "ssl.keystore.key"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class JavaSettings:
+    """`options` may be shown; `secrets` are the environment variables that they refer to."""
+
+    options: Mapping[str, str]
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def java_settings(connection: Connection) -> JavaSettings:
+    """The settings of a connection for the Java client; BadInput names one that it has no counterpart for."""
+    given = {name: _text(value) for name, value in connection.properties.items()}
+    plain: dict[str, str] = {}
+    for name, value in given.items():
+        plain.update(_translated(name, value))
+    plain.update(_login(given))
+    plain.update(_stores(plain))
+    options = {"bootstrap.servers": connection.bootstrap_servers}
+    secrets: dict[str, str] = {}
+    for name, value in plain.items():
+        if name in _SECRETS:
+            variable = SECRET_PREFIX + name.upper().replace(".", "_")
+            secrets[variable] = value
+            options[name] = f"${{env:{variable}}}"
+        else:
+            options[name] = value
+    if secrets:
+        options["config.providers"] = "env"
+        options["config.providers.env.class"] = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+        options["config.providers.env.param.allowlist.pattern"] = f"{SECRET_PREFIX}.*"
+    return JavaSettings(options=options, secrets=secrets)
+
+
+def _translated(name: str, value: str) -> dict[str, str]:
+    """One setting under its Java name; nothing for one that only librdkafka knows, or that `_login` reads."""
+    if special := _SPECIAL.get(name):
+        return special(value)
+    if name in _SAME:
+        return {name: value}
+    if java_name := _RENAMED.get(name):
+        return {java_name: value}
+    if java_name := _FROM_FILE.get(name):
+        return {java_name: _content(name, value)}
+    if name in LAW or name in _ALSO_OURS or name in _LOGIN or name.startswith(_OURS_ALONE):
+        return {}
+    raise BadInput(
+        f"client setting {name}: Kafka's Java client, which Spark uses, has no counterpart that lastword knows: "
+        "remove the line for this command"
+    )
+
+
+def _host_check(value: str) -> dict[str, str]:
+    return {"ssl.endpoint.identification.algorithm": "" if value == "none" else value}
+
+
+def _certificate_check(value: str) -> dict[str, str]:
+    if value.lower() == "true":
+        return {}
+    raise BadInput(
+        f"client setting enable.ssl.certificate.verification={value}: Kafka's Java client always verifies; "
+        "give the authority's certificate as ssl.ca.location"
+    )
+
+
+_SPECIAL: dict[str, Callable[[str], dict[str, str]]] = {
+    "enable.ssl.certificate.verification": _certificate_check,
+    "ssl.endpoint.identification.algorithm": _host_check,
+}
+# Read by `_login`.
+_LOGIN = ("sasl.username", "sasl.password")
+
+
+def _login(given: Mapping[str, str]) -> dict[str, str]:
+    mechanism = given.get("sasl.mechanism", given.get("sasl.mechanisms"))
+    if mechanism is None or mechanism == "GSSAPI":
+        return {}
+    module = _LOGIN_MODULES.get(mechanism)
+    if module is None:
+        known = ", ".join(_LOGIN_MODULES)
+        raise BadInput(f"client setting sasl.mechanism={mechanism}: for Spark lastword translates {known}")
+    user, password = given.get("sasl.username", ""), given.get("sasl.password", "")
+    return {"sasl.jaas.config": f"{module} required username={_quoted(user)} password={_quoted(password)};"}
+
+
+def _stores(plain: Mapping[str, str]) -> dict[str, str]:
+    pem = {}
+    if "ssl.truststore.certificates" in plain:
+        pem["ssl.truststore.type"] = "PEM"
+    if "ssl.keystore.certificate.chain" in plain:
+        pem["ssl.keystore.type"] = "PEM"
+    return pem
+
+
+def _content(name: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as failure:
+        reason = failure.strerror if isinstance(failure, OSError) else "not PEM text"
+        raise BadInput(f"client setting {name}={path}: {reason}: Spark's client takes PEM files") from None
+
+
+def _quoted(text: str) -> str:
+    """As a value of a JAAS entry."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _text(value: str | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
