@@ -1,6 +1,7 @@
 """Compacted topics in Spark: read as records or as a table, folded, and written back.
 
-Read in this order: `session` (with `client_settings` and `java_home`), `ending`, `records`, `fold`, `table`.
+Read in this order: `session` (with `client_settings`, `driver`, `class_archive` and `ending`), `records`, `fold`,
+`table`.
 """
 
 from __future__ import annotations
