@@ -66,8 +66,10 @@ _FROM_FILE = {
     "ssl.key.location": "ssl.keystore.key",
 }
 # About librdkafka's own workings, or its log: nothing that the Java client could do otherwise.
-_OURS_ALONE: tuple[str, ...] = ("allow.auto.create.topics", "api.version", "broker.", "builtin.features", "debug", "enable.", "log")
-_OURS_ALONE += ("queue", "socket.", "statistics.", "topic.metadata.", "group.id", "auto.", "delivery.", "message.")
+_OURS_ALONE = (
+    *("allow.auto.create.topics", "api.version", "auto.", "broker.", "builtin.features", "debug", "delivery."),
+    *("enable.", "group.id", "log", "message.", "queue", "socket.", "statistics.", "topic.metadata."),
+)
 _ALSO_OURS = {"fetch.error.backoff.ms", "fetch.queue.backoff.ms", "check.crcs", "retries", "max.in.flight"}
 _LOGIN_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
