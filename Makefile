@@ -44,6 +44,8 @@ down: $(STAMP)
 
 test: setup check
 	$(BIN)/python -m pytest tests/kafka --numprocesses $(WORKERS) --dist worksteal
+	# In one process: a Spark session is dear to start, and it keeps both cores busy by itself.
+	$(BIN)/python -m pytest tests/spark
 
 soak: setup
 	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/kafka -m soak

@@ -67,8 +67,21 @@ _FROM_FILE = {
 }
 # About librdkafka's own workings, or its log: nothing that the Java client could do otherwise.
 _OURS_ALONE = (
-    *("allow.auto.create.topics", "api.version", "auto.", "broker.", "builtin.features", "debug", "delivery."),
-    *("enable.", "group.id", "log", "message.", "queue", "socket.", "statistics.", "topic.metadata."),
+    "allow.auto.create.topics",
+    "api.version",
+    "auto.",
+    "broker.",
+    "builtin.features",
+    "debug",
+    "delivery.",
+    "enable.",
+    "group.id",
+    "log",
+    "message.",
+    "queue",
+    "socket.",
+    "statistics.",
+    "topic.metadata.",
 )
 _ALSO_OURS = {"fetch.error.backoff.ms", "fetch.queue.backoff.ms", "check.crcs", "retries", "max.in.flight"}
 _LOGIN_MODULES = {

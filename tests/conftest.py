@@ -1,4 +1,4 @@
-"""A real cluster for the tests of this folder: started once, on free ports, gone with the test run."""
+"""A real cluster for the tests that ask for it: started once, on free ports, gone with the test run."""
 
 from __future__ import annotations
 
