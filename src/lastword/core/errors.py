@@ -16,6 +16,7 @@ LastwordError                    exit 1: the thing asked for is not so
 ├── NotReady                     exit 1: the replica has nothing to show yet, or did not get there in time
 ├── FellBehind                   exit 1: a watcher was too slow and was cut off; it can go on from its position
 ├── HistoryLost                  exit 1: records or tombstones that were needed are gone from the log
+├── HorizonPassed                exit 1: a past state that compaction may have erased a part of
 ├── ServerUnreachable            exit 3: no HTTP server answers at the address, or it went away
 └── ClusterUnreachable           exit 3: nobody answers at the address
 """
@@ -100,6 +101,10 @@ class FellBehind(LastwordError):
 
 
 class HistoryLost(LastwordError):
+    pass
+
+
+class HorizonPassed(LastwordError):
     pass
 
 

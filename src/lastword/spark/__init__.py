@@ -1,12 +1,16 @@
 """Compacted topics in Spark: read as records or as a table, folded, and written back.
 
-Read in this order: `session` (with `client_settings`, `driver`, `class_archive` and `ending`), `records`, `fold`,
-`table`.
+Read in this order: `session` (with `client_settings`, `driver`, `class_archive` and `ending`), `span` (which part of a
+log is read), `records`, `fold` (the law on any records), `table` (with `partition_fold`, the fast way from Kafka, and
+`json_columns`).
 """
 
 from __future__ import annotations
 
 from lastword.spark.ending import stop
+from lastword.spark.fold import merge, newest_per_key
+from lastword.spark.records import read_changes, read_records
 from lastword.spark.session import session
+from lastword.spark.table import read_table
 
-__all__ = ["session", "stop"]
+__all__ = ["merge", "newest_per_key", "read_changes", "read_records", "read_table", "session", "stop"]

@@ -1,0 +1,223 @@
+"""The fold of one Kafka partition, in a Python worker of Spark's: all records of a key are there, in offset order.
+
+So no shuffle and no sort is needed, only a dict; and the worker reads the partition itself, which spares the way of
+every record through the JVM. When the dict grows past its bound, it moves to the disk, spread by hash over files that
+are folded one after another: the bound holds whatever the number of keys.
+"""
+
+from __future__ import annotations
+
+import gc
+import marshal
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from struct import Struct
+from typing import IO, Any
+
+import numpy
+import pyarrow
+
+from lastword.core.codecs import Codec, codec_named
+from lastword.core.errors import DecodeError
+from lastword.core.position import Position
+from lastword.kafka.connection import Connection
+from lastword.kafka.reading import Columns, Queue, read_columns
+
+# Before each value in the dict: offset and timestamp. A tombstone is no bytes at all.
+_HEAD = Struct(">qq")
+_TOMBSTONE = b""
+# What an entry takes beside its bytes: two objects' heads and a slot of the dict.
+_ENTRY_BYTES = 170
+_FILES = 32
+_BATCH_ROWS = 8192
+
+ROW_SCHEMA = (
+    "raw_key binary, key {key}, value {value}, partition int, offset bigint, timestamp timestamp, decode_error string"
+)
+_ARROW_TYPES = {"string": pyarrow.string(), "bigint": pyarrow.int64(), "binary": pyarrow.binary()}
+_SQL_TYPES = {"string": "string", "json": "string", "bytes": "binary", "int": "bigint"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionFold:
+    """What a task needs to fold one partition; it travels to the workers."""
+
+    connection: Connection
+    topic: str
+    start: Position
+    stop: Position
+    key_codec: str
+    value_codec: str
+    memory_bytes: int
+
+    @property
+    def sql_schema(self) -> str:
+        return ROW_SCHEMA.format(key=_SQL_TYPES[self.key_codec], value=_SQL_TYPES[self.value_codec])
+
+    def rows(self, partition: int) -> Iterator[pyarrow.RecordBatch]:
+        """The live rows of the partition, decoded; each key once, in no order."""
+        with tempfile.TemporaryDirectory(prefix="lastword-fold-") as folder, _no_cyclic_garbage():
+            newest = NewestRows(self.memory_bytes, Path(folder))
+            start, stop = Position({partition: self.start[partition]}), Position({partition: self.stop[partition]})
+            for batch in read_columns(self.connection, self.topic, start=start, stop=stop, queue=Queue()):
+                for columns in batch:
+                    newest.fold(columns)
+            for rows in newest.taken():
+                yield from self._batches(partition, rows)
+
+    def _batches(self, partition: int, rows: dict[bytes, bytes]) -> Iterator[pyarrow.RecordBatch]:
+        keys, values = _Decoding(self.key_codec), _Decoding(self.value_codec)
+        entries = iter(rows.items())
+        while batch := list(islice(entries, _BATCH_ROWS)):
+            raw_keys = [key for key, _ in batch]
+            heads = numpy.frombuffer(b"".join([row[: _HEAD.size] for _, row in batch]), dtype=">i8").astype("i8")
+            decoded_keys, key_errors = keys.column(raw_keys)
+            decoded_values, value_errors = values.column([row[_HEAD.size :] for _, row in batch])
+            errors = [key or value for key, value in zip(key_errors, value_errors, strict=True)]
+            yield pyarrow.RecordBatch.from_arrays(
+                [
+                    pyarrow.array(raw_keys, pyarrow.binary()),
+                    decoded_keys,
+                    decoded_values,
+                    pyarrow.array(numpy.full(len(batch), partition, dtype="i4")),
+                    pyarrow.array(heads[0::2]),
+                    pyarrow.array(heads[1::2] * 1000).cast(pyarrow.timestamp("us", tz="UTC")),
+                    pyarrow.array(errors, pyarrow.string()),
+                ],
+                names=["raw_key", "key", "value", "partition", "offset", "timestamp", "decode_error"],
+            )
+
+
+class NewestRows:
+    """The newest row of each key, in memory up to a bound and beyond it on the disk."""
+
+    def __init__(self, memory_bytes: int, folder: Path, *, depth: int = 0) -> None:
+        self._rows: dict[bytes, bytes] = {}
+        self._memory_bytes = memory_bytes
+        self._folder = folder
+        self._depth = depth
+        self._files: dict[int, IO[bytes]] = {}
+        # No more than this is held; counted anew when it seems too much, since most rows replace another.
+        self._bytes_at_most = 0
+
+    def fold(self, columns: Columns) -> None:
+        heads = map(_HEAD.pack, columns.offsets, columns.timestamps)
+        packed = [
+            head + value if value is not None else _TOMBSTONE for head, value in zip(heads, columns.values, strict=True)
+        ]
+        self.update(dict(zip(columns.keys, packed, strict=True)))
+
+    def update(self, rows: dict[Any, bytes]) -> None:
+        """Takes later rows, empty for a tombstone; a record without a key is no row."""
+        rows.pop(None, None)
+        self._rows.update(rows)
+        self._bytes_at_most += _weight(rows)
+        if self._bytes_at_most > self._memory_bytes:
+            self._make_room()
+
+    def taken(self) -> Iterator[dict[bytes, bytes]]:
+        """The live rows, in parts that share no key."""
+        if not self._files:
+            yield {key: row for key, row in self._rows.items() if row}
+            self._rows = {}
+            return
+        self._spill()
+        with ExitStack() as stack:
+            for number, file in self._files.items():
+                stack.enter_context(file)
+                below = self._folder / str(number)
+                below.mkdir()
+                part = NewestRows(self._memory_bytes, below, depth=self._depth + 1)
+                file.seek(0)
+                for rows in _dumped(file):
+                    part.update(rows)
+                yield from part.taken()
+
+    def _make_room(self) -> None:
+        if not self._files:
+            # A tombstone is needed only to beat a row that is on the disk already.
+            self._rows = {key: row for key, row in self._rows.items() if row}
+        self._bytes_at_most = _weight(self._rows)
+        if self._bytes_at_most > self._memory_bytes // 2 and len(self._rows) > 1:
+            self._spill()
+
+    def _spill(self) -> None:
+        parts: dict[int, dict[bytes, bytes]] = {}
+        for key, row in self._rows.items():
+            # The depth is part of the hash, or all keys of a file would go to one file again.
+            parts.setdefault(hash((self._depth, key)) % _FILES, {})[key] = row
+        for number, part in parts.items():
+            if number not in self._files:
+                self._files[number] = (self._folder / f"{number}.rows").open("w+b")
+            marshal.dump(part, self._files[number])
+        self._rows = {}
+        self._bytes_at_most = 0
+
+
+class _Decoding:
+    """Columns of one codec: what it can't read becomes null, with the reason beside it."""
+
+    def __init__(self, name: str) -> None:
+        self._codec: Codec = codec_named(name)
+        self._decode = self._text if name == "json" else self._codec.decode
+        self._type = _ARROW_TYPES[_SQL_TYPES[name]]
+
+    def column(self, raw: list[bytes]) -> tuple[pyarrow.Array, list[str | None]]:
+        try:
+            return pyarrow.array(list(map(self._decode, raw)), self._type), [None] * len(raw)
+        except DecodeError:
+            cells = list(map(self._cell, raw))
+            return pyarrow.array([value for value, _ in cells], self._type), [error for _, error in cells]
+
+    def _cell(self, raw: bytes) -> tuple[Any, str | None]:
+        try:
+            return self._decode(raw), None
+        except DecodeError as damage:
+            return None, str(damage)
+
+    def _text(self, raw: bytes) -> str:
+        return self._codec.to_json(raw).decode()
+
+
+def _weight(rows: dict[bytes, bytes]) -> int:
+    return sum(map(len, rows)) + sum(map(len, rows.values())) + _ENTRY_BYTES * len(rows)
+
+
+def _dumped(file: IO[bytes]) -> Iterator[dict[bytes, bytes]]:
+    while True:
+        try:
+            yield marshal.load(file)  # noqa: S302 - a file of our own, in a folder that only we may read
+        except EOFError:
+            return
+
+
+def first_gap(fold: PartitionFold, partition: int) -> int | None:
+    """The first offset before the stop that no committed record has; None if there is none."""
+    expected = fold.start[partition]
+    start, stop = Position({partition: expected}), Position({partition: fold.stop[partition]})
+    for batch in read_columns(fold.connection, fold.topic, start=start, stop=stop, queue=Queue()):
+        for columns in batch:
+            if columns.offsets[-1] - expected + 1 != len(columns.offsets):
+                present = set(columns.offsets)
+                return next(offset for offset in range(expected, columns.offsets[-1]) if offset not in present)
+            expected = columns.offsets[-1] + 1
+    return expected if expected < fold.stop[partition] else None
+
+
+@contextmanager
+def _no_cyclic_garbage() -> Iterator[None]:
+    # Millions of objects and not one cycle: scanning them would cost a third of the time.
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def ids(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[int]:
+    for batch in batches:
+        yield from batch.column(0).to_pylist()

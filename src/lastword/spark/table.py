@@ -1,0 +1,126 @@
+"""A topic as a table in Spark: one row for each live key, exactly the state at a position that is captured once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from lastword.core.codecs import codec_named
+from lastword.core.errors import BadInput, HorizonPassed
+from lastword.spark.fold import shown_rows
+from lastword.spark.json_columns import as_columns
+from lastword.spark.partition_fold import PartitionFold, first_gap, ids
+from lastword.spark.session import connection_of
+from lastword.spark.span import At, Span, captured_span
+
+if TYPE_CHECKING:
+    import pyarrow
+
+# Of the rows that one task holds; beyond it they move to the disk.
+FOLD_MEMORY_BYTES = 512 * 1024**2
+
+
+def read_table(
+    spark: SparkSession,
+    topic: str,
+    *,
+    at: At = None,
+    key: str = "string",
+    value: str = "json",
+    columns: bool = False,
+    schema: StructType | str | None = None,
+    fold_memory_bytes: int = FOLD_MEMORY_BYTES,
+) -> DataFrame:
+    """One row for each live key at `at` (a position, a moment, or latest): key, value, partition, offset, timestamp.
+
+    `key` and `value` name the codecs; a JSON value is text, or with `columns` one column for each of its fields, by
+    `schema` or, without one, by all values there are, which reads the topic once more. What can't be read is null,
+    with the reason in `decode_error`. A past `at` is refused with HorizonPassed when compaction may have erased
+    something before it.
+    """
+    span = captured_span(connection_of(spark), topic, at)
+    return table_of(
+        spark, span, key=key, value=value, columns=columns, schema=schema, fold_memory_bytes=fold_memory_bytes
+    )
+
+
+def table_of(
+    spark: SparkSession,
+    span: Span,
+    *,
+    key: str = "string",
+    value: str = "json",
+    columns: bool = False,
+    schema: StructType | str | None = None,
+    keep: bool = False,
+    fold_memory_bytes: int = FOLD_MEMORY_BYTES,
+) -> DataFrame:
+    """The same, of a span that is captured already; with `keep` the topic is read once, however often the table is."""
+    if schema is not None and not columns:
+        raise BadInput("a schema is for columns: give columns=True with it")
+    if columns and codec_named(value).name != "json":
+        raise BadInput(f"only JSON values have columns, and the value codec is {value}: leave columns out")
+    fold = PartitionFold(
+        connection=connection_of(spark),
+        topic=span.topic,
+        start=span.start,
+        stop=span.stop,
+        key_codec=codec_named(key).name,
+        value_codec=codec_named(value).name,
+        memory_bytes=fold_memory_bytes,
+    )
+    _refuse_erased_past(spark, span, fold)
+    rows = _folded(spark, span, fold)
+    if keep:
+        rows = rows.persist()
+    return as_columns(rows, schema) if columns else rows
+
+
+def _folded(spark: SparkSession, span: Span, fold: PartitionFold) -> DataFrame:
+    partitions = span.partitions
+    if not partitions:
+        return spark.createDataFrame([], fold.sql_schema).drop("raw_key")
+
+    def folded(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        for index in ids(batches):
+            yield from fold.rows(partitions[index])
+
+    rows = _tasks(spark, partitions).mapInArrow(folded, fold.sql_schema)
+    if len(span.stop) > 1:
+        rows = shown_rows(rows, "raw_key")
+    return rows.drop("raw_key")
+
+
+def _refuse_erased_past(spark: SparkSession, span: Span, fold: PartitionFold) -> None:
+    """Compaction leaves the log's start where it is, so only a log without gaps shows all that was there."""
+    partitions = tuple(sorted(span.past))
+    if not partitions:
+        return
+
+    def gaps(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+
+        for index in ids(batches):
+            gap = first_gap(fold, partitions[index])
+            yield pyarrow.RecordBatch.from_pydict(
+                {
+                    "partition": pyarrow.array([partitions[index]], pyarrow.int32()),
+                    "gap": pyarrow.array([gap], pyarrow.int64()),
+                }
+            )
+
+    found = _tasks(spark, partitions).mapInArrow(gaps, "partition int, gap bigint").where("gap is not null").collect()
+    if found:
+        partition, gap = min((row["partition"], row["gap"]) for row in found)
+        raise HorizonPassed(
+            f"{span.topic} at {span.stop}: {span.topic}[{partition}] has no record at offset {gap}: compaction (or the "
+            "end of a transaction) left a gap before that position, so its state is not certain: ask for latest"
+        )
+
+
+def _tasks(spark: SparkSession, partitions: tuple[int, ...]) -> DataFrame:
+    """One task for each partition, with its index."""
+    return spark.range(0, len(partitions), 1, len(partitions))
