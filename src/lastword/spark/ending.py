@@ -80,6 +80,7 @@ def end_jvm() -> None:
     _life = None
     status = None
     if gateway is not None:
+        _stop_listening(SparkContext._active_spark_context)
         status = _ended(gateway.proc, _patience(life))
         _forget()
         # After the JVM, because a connection that was interrupted would wait for an answer of it.
@@ -110,6 +111,12 @@ def _ended(process: subprocess.Popen[bytes], patience_s: float) -> int:
     except (subprocess.TimeoutExpired, KeyboardInterrupt):
         process.kill()
         return process.wait()
+
+
+def _stop_listening(context: SparkContext | None) -> None:
+    """What the JVM sends its counters to: it would print a stack when the JVM ends first."""
+    if context is not None and context._accumulatorServer is not None:
+        context._accumulatorServer.shutdown()
 
 
 def _forget() -> None:
