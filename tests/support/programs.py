@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lastword.core.home import default_home, default_jars
-from lastword.spark.session import spark_lock
+from lastword.kafka.jars import spark_lock
 
 # A session with nothing behind it: Spark itself asks no cluster.
 SESSION = """

@@ -1,8 +1,8 @@
 """Compacted topics in Spark: read as records or as a table, folded, and written back.
 
-Read in this order: `session` (with `client_settings`, `driver`, `class_archive` and `ending`), `span` (which part of a
-log is read), `records`, `fold` (the law on any records), `table` (with `partition_fold`, the fast way from Kafka, and
-`json_columns`).
+Read in this order: `session` (with `settings`, `client_settings`, `driver`, `class_archive` and `ending`), `span`
+(which part of a log is read), `records`, `fold` (the law on any records), `table` (with `partition_fold`, the fast way
+from Kafka, and `json_columns`).
 """
 
 from __future__ import annotations
