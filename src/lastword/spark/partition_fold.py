@@ -77,10 +77,7 @@ class PartitionFold:
             heads = numpy.frombuffer(b"".join([row[: _HEAD.size] for _, row in batch]), dtype=">i8").astype("i8")
             decoded_keys, key_errors = keys.column(raw_keys)
             decoded_values, value_errors = values.column([row[_HEAD.size :] for _, row in batch])
-            errors = [
-                f"key: {key}" if key is not None else f"value: {value}" if value is not None else None
-                for key, value in zip(key_errors, value_errors, strict=True)
-            ]
+            errors = [key or value for key, value in zip(key_errors, value_errors, strict=True)]
             yield pyarrow.RecordBatch.from_arrays(
                 [
                     pyarrow.array(raw_keys, pyarrow.binary()),
@@ -103,7 +100,7 @@ class NewestRows:
         self._memory_bytes = memory_bytes
         self._folder = folder
         self._depth = depth
-        self._files: list[IO[bytes]] = []
+        self._files: dict[int, IO[bytes]] = {}
         # No more than this is held; counted anew when it seems too much, since most rows replace another.
         self._bytes_at_most = 0
 
@@ -130,7 +127,7 @@ class NewestRows:
             return
         self._spill()
         with ExitStack() as stack:
-            for number, file in enumerate(self._files):
+            for number, file in self._files.items():
                 stack.enter_context(file)
                 below = self._folder / str(number)
                 below.mkdir()
@@ -149,15 +146,14 @@ class NewestRows:
             self._spill()
 
     def _spill(self) -> None:
-        if not self._files:
-            self._files = [(self._folder / f"{number}.rows").open("w+b") for number in range(_FILES)]
-        parts: list[dict[bytes, bytes]] = [{} for _ in self._files]
+        parts: dict[int, dict[bytes, bytes]] = {}
         for key, row in self._rows.items():
             # The depth is part of the hash, or all keys of a file would go to one file again.
-            parts[hash((self._depth, key)) % _FILES][key] = row
-        for file, part in zip(self._files, parts, strict=True):
-            if part:
-                marshal.dump(part, file)
+            parts.setdefault(hash((self._depth, key)) % _FILES, {})[key] = row
+        for number, part in parts.items():
+            if number not in self._files:
+                self._files[number] = (self._folder / f"{number}.rows").open("w+b")
+            marshal.dump(part, self._files[number])
         self._rows = {}
         self._bytes_at_most = 0
 
