@@ -2,7 +2,8 @@
 
 Read in this order: `session` (with `settings`, `client_settings`, `driver`, `class_archive` and `ending`), `span`
 (which part of a log is read), `records`, `fold` (the law on any records), `table` (with `partition_fold`, the fast way
-from Kafka, and `json_columns`).
+from Kafka, and `json_columns`), `writing` (with `encoding`, `json_text`, `checking`, `replacing`, `sink` and
+`progress`).
 """
 
 from __future__ import annotations
@@ -12,5 +13,16 @@ from lastword.spark.fold import merge, newest_per_key
 from lastword.spark.records import read_changes, read_records
 from lastword.spark.session import session
 from lastword.spark.table import read_table
+from lastword.spark.writing import Written, write_table
 
-__all__ = ["merge", "newest_per_key", "read_changes", "read_records", "read_table", "session", "stop"]
+__all__ = [
+    "Written",
+    "merge",
+    "newest_per_key",
+    "read_changes",
+    "read_records",
+    "read_table",
+    "session",
+    "stop",
+    "write_table",
+]

@@ -79,19 +79,38 @@ def table_of(
     return as_columns(rows, schema) if columns else rows
 
 
+def live_rows(spark: SparkSession, span: Span) -> DataFrame:
+    """The live rows of every partition, key and value as bytes: a key that lives in two partitions comes twice."""
+    fold = PartitionFold(
+        connection=connection_of(spark),
+        topic=span.topic,
+        start=span.start,
+        stop=span.stop,
+        key_codec="bytes",
+        value_codec="bytes",
+        memory_bytes=FOLD_MEMORY_BYTES,
+    )
+    _refuse_erased_past(spark, span, fold)
+    return _live(spark, span, fold).select("key", "value", "partition")
+
+
 def _folded(spark: SparkSession, span: Span, fold: PartitionFold) -> DataFrame:
+    rows = _live(spark, span, fold)
+    if len(span.stop) > 1:
+        rows = shown_rows(rows, "raw_key")
+    return rows.drop("raw_key")
+
+
+def _live(spark: SparkSession, span: Span, fold: PartitionFold) -> DataFrame:
     partitions = span.partitions
     if not partitions:
-        return spark.createDataFrame([], fold.sql_schema).drop("raw_key")
+        return spark.createDataFrame([], fold.sql_schema)
 
     def folded(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         for index in ids(batches):
             yield from fold.rows(partitions[index])
 
-    rows = _tasks(spark, partitions).mapInArrow(folded, fold.sql_schema)
-    if len(span.stop) > 1:
-        rows = shown_rows(rows, "raw_key")
-    return rows.drop("raw_key")
+    return _tasks(spark, partitions).mapInArrow(folded, fold.sql_schema)
 
 
 def _refuse_erased_past(spark: SparkSession, span: Span, fold: PartitionFold) -> None:

@@ -1,0 +1,69 @@
+"""JSON as text in Spark: made of columns, and told from text that is none."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType, VariantType
+
+_WRITING = {
+    # A field that is null stays one: to leave it out would say that there is no such field.
+    "ignoreNullFields": "false",
+    # All that a timestamp of Spark's has; by default its microseconds are cut off.
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS][XXX]",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]",
+}
+# What Spark takes for JSON by default and nobody else does.
+_STRICT = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
+# One half of a pair of surrogates: Spark's parser takes it, and no text has it.
+_HALVES = (
+    r"(?<!\\)(\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])",
+    r"(?<!\\u[dD][89abAB][0-9a-fA-F]{2})(?<!\\)(\\\\)*\\u[dD][c-fC-F]",
+)
+
+
+def json_text(column: Column, kind: DataType) -> Column:
+    """The JSON of a column of any type but text; null where it is null."""
+    if isinstance(kind, ArrayType | MapType | StructType | VariantType):
+        return F.to_json(column, _WRITING)
+    # As the one element of an array, because Spark makes no JSON of a number or a boolean alone.
+    listed = F.to_json(F.array(column), _WRITING)
+    return F.when(column.isNotNull(), F.substring(listed, F.lit(2), F.length(listed) - 2))
+
+
+def is_json(text: Column) -> Column:
+    """Whether a text is one JSON value, as every other writer of a table has it; a null is none."""
+    # Spark reads one value and ignores what comes after it. Nothing but one whole value fits both into an array and
+    # into an object: what closes the one, or goes on in it, breaks the other.
+    element = F.from_json(F.concat(F.lit("["), text, F.lit("]")), "array<string>", _STRICT)
+    field = F.from_json(F.concat(F.lit('{"a":'), text, F.lit("}")), "map<string,string>", _STRICT)
+    halves = F.lit(False)
+    for half in _HALVES:
+        halves = halves | text.rlike(half)
+    return element.isNotNull() & field.isNotNull() & ~halves
+
+
+def has_no_json(column: Column, kind: DataType) -> Column | None:
+    """Whether a column holds a NaN or an infinity, at any depth; None for a type that can't."""
+    if isinstance(kind, FloatType | DoubleType):
+        return F.isnan(column) | (F.abs(column) == F.lit(float("inf")))
+    if isinstance(kind, ArrayType):
+        return _any_of(column, kind.elementType)
+    if isinstance(kind, MapType):
+        return _any_of(F.map_values(column), kind.valueType)
+    if isinstance(kind, StructType):
+        inner = [has_no_json(column.getField(field.name), field.dataType) for field in kind]
+        found = [F.coalesce(each, F.lit(False)) for each in inner if each is not None]
+        return F.greatest(F.lit(False), *found) if found else None
+    return None
+
+
+def _any_of(elements: Column, kind: DataType) -> Column | None:
+    if has_no_json(F.lit(None), kind) is None:
+        return None
+
+    def found(element: Column) -> Column:
+        inner = has_no_json(element, kind)
+        return F.lit(False) if inner is None else F.coalesce(inner, F.lit(False))
+
+    return F.exists(elements, found)

@@ -1,0 +1,192 @@
+"""Writing a frame to a compacted topic: added to the table, or in place of it; once, or batch by batch as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, overload
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from lastword.core.errors import BadInput
+from lastword.core.position import Position
+from lastword.kafka.connection import Connection
+from lastword.kafka.groups import GroupPosition
+from lastword.spark.checking import Counts, counted
+from lastword.spark.encoding import HEADERS, Encoding
+from lastword.spark.progress import GroupProgress
+from lastword.spark.replacing import PUT, TOMBSTONE, UNCHANGED, differences
+from lastword.spark.session import connection_of
+from lastword.spark.sink import write_records
+from lastword.spark.span import At, captured_span
+from lastword.spark.table import live_rows
+
+Mode = Literal["append", "replace"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What was written, and for a replaced table what was not, since it was the same at the position `against`."""
+
+    puts: int
+    tombstones: int
+    unchanged: int = 0
+    against: Position | None = None
+
+
+@overload
+def write_table(
+    df: DataFrame,
+    topic: str,
+    *,
+    key: Column | str = "key",
+    value: Column | str | Sequence[str] | None = "value",
+    mode: Mode = "append",
+    at: At = None,
+    key_codec: str = "string",
+    value_codec: str = "json",
+    order: Column | str | Sequence[Column | str] | None = None,
+) -> Written: ...
+
+
+@overload
+def write_table(
+    df: DataFrame,
+    topic: str,
+    *,
+    key: Column | str = "key",
+    value: Column | str | Sequence[str] | None = "value",
+    key_codec: str = "string",
+    value_codec: str = "json",
+    order: Column | str | Sequence[Column | str] | None = None,
+    checkpoint: str | Path,
+    group: str | None = None,
+    trigger: Mapping[str, Any] | None = None,
+    output_mode: str = "update",
+) -> StreamingQuery: ...
+
+
+def write_table(
+    df: DataFrame,
+    topic: str,
+    *,
+    key: Column | str = "key",
+    value: Column | str | Sequence[str] | None = "value",
+    mode: Mode = "append",
+    at: At = None,
+    key_codec: str = "string",
+    value_codec: str = "json",
+    order: Column | str | Sequence[Column | str] | None = None,
+    checkpoint: str | Path | None = None,
+    group: str | None = None,
+    trigger: Mapping[str, Any] | None = None,
+    output_mode: str = "update",
+) -> Written | StreamingQuery:
+    """Writes each row of `df` as the newest record of its key; a null value is a tombstone, JSON null is a value.
+
+    `key` and `value` are columns; several names, or None for all columns but the key, make one JSON object. A column
+    `headers` of the connector's type becomes headers. A row that a table can't take (a null, empty or reserved key,
+    text that is not JSON) is refused with BadInput before anything is written, and so is a key that comes twice:
+    Spark's tasks write in no order. With `order`, the column or columns that say which row is later, only the last
+    row of each key is written.
+
+    With `mode="replace"` the table becomes exactly `df`, compared with the table at `at` (a position, a moment, or
+    latest): rows that are new or differ are written, keys that are no longer there get tombstones, and nothing else
+    is written. Records that others write after that position are not considered: they stay or are overwritten.
+
+    A streaming `df` gives the running query. It needs a `checkpoint` (a folder of Spark's), and writes at least once:
+    a batch that fails half-way is written again. With `group` the progress of its Kafka sources is committed to that
+    consumer group after each batch. `trigger` is what Spark's `trigger` takes, such as {"availableNow": True}.
+    """
+    connection = connection_of(df.sparkSession)
+    encoding = Encoding(key=key, value=value, key_codec=key_codec, value_codec=value_codec, order=order)
+    if mode not in ("append", "replace"):
+        raise BadInput(f"mode={mode!r}: choose append or replace")
+    if at is not None and mode != "replace":
+        raise BadInput("at is the position that mode='replace' compares with: leave it out, or replace")
+    if not df.isStreaming:
+        if checkpoint is not None or group is not None or trigger is not None:
+            raise BadInput("checkpoint, group and trigger are for a stream, and this frame is none: leave them out")
+        if mode == "replace":
+            return _replace(df, topic, connection, encoding, at)
+        connection.topic(topic)
+        counts = _append(df, topic, connection, encoding)
+        return Written(puts=counts.puts, tombstones=counts.tombstones)
+    if mode == "replace":
+        raise BadInput("a stream has no end that a table could be replaced by: use mode='append'")
+    if checkpoint is None:
+        raise BadInput("a stream needs a folder for what it has done: give it as checkpoint")
+    connection.topic(topic)
+    # Mistakes in the columns and codecs show here, and not in the first batch.
+    encoding.encoded(df)
+    progress = GroupProgress(df.sparkSession, GroupPosition(connection, group)) if group is not None else None
+    writer = _batchwise(df, topic, connection, encoding, progress).outputMode(output_mode)
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    return _started(writer.trigger(**trigger) if trigger else writer, progress)
+
+
+def _batchwise(
+    frame: DataFrame, topic: str, connection: Connection, encoding: Encoding, progress: GroupProgress | None
+) -> DataStreamWriter:
+    def write_batch(batch: DataFrame, _: int) -> None:
+        if progress is not None:
+            progress.raise_refusal()
+        _append(batch, topic, connection, encoding)
+
+    return frame.writeStream.foreachBatch(write_batch)
+
+
+def _append(frame: DataFrame, topic: str, connection: Connection, encoding: Encoding) -> Counts:
+    with _kept(encoding.encoded(frame)) as rows:
+        counts = counted(rows, topic, encoding.key_codec)
+        if counts.puts or counts.tombstones:
+            headers = [HEADERS] if HEADERS in rows.columns else []
+            write_records(rows.where("newest").select("key", "value", *headers), topic, connection)
+        return counts
+
+
+def _replace(frame: DataFrame, topic: str, connection: Connection, encoding: Encoding, at: At) -> Written:
+    span = captured_span(connection, topic, at)
+    with _kept(encoding.encoded(frame)) as rows:
+        counted(rows, topic, encoding.key_codec)
+        live = live_rows(frame.sparkSession, span)
+        with _kept(differences(rows.where("newest").drop("problem", "newest"), live, len(span.stop))) as records:
+            counts = {row["kind"]: row["count"] for row in records.groupBy("kind").count().collect()}
+            if counts.keys() & {PUT, TOMBSTONE}:
+                write_records(records.where(F.col("kind") != UNCHANGED).drop("kind"), topic, connection)
+    return Written(
+        puts=counts.get(PUT, 0),
+        tombstones=counts.get(TOMBSTONE, 0),
+        unchanged=counts.get(UNCHANGED, 0),
+        against=span.stop,
+    )
+
+
+def _started(writer: DataStreamWriter, progress: GroupProgress | None) -> StreamingQuery:
+    if progress is None:
+        return writer.start()
+    # Before the start, or the first batch could be over before anybody listens.
+    progress.listen()
+    try:
+        query = writer.start()
+    except BaseException:
+        progress.leave()
+        raise
+    progress.follow(str(query.runId))
+    return query
+
+
+@contextmanager
+def _kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """The frame, evaluated once however often it is asked: what was checked is what is written."""
+    kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
