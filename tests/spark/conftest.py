@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from pyspark.sql import SparkSession
 
 from lastword.kafka.connection import Connection
 from lastword.spark import session, stop
+from support.canary import CANARY
+
+
+@pytest.fixture(scope="session")
+def connection(connection: Connection) -> Connection:
+    """To the tests' cluster, which asks for no login, with one all the same: its password must show nowhere."""
+    login = {"sasl.mechanism": "PLAIN", "sasl.username": "tester", "sasl.password": CANARY}
+    # Else librdkafka remarks for every client that the login serves nothing.
+    return replace(connection, properties={**login, "log_level": 3})
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +28,7 @@ def spark(connection: Connection) -> Iterator[SparkSession]:
         master="local[2]",
         # Small tables: more tasks than cores would only cost time.
         settings={"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"},
+        ui=True,
     )
     yield made
     stop(made)

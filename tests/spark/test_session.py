@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import subprocess
+
+import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from lastword.core.errors import BadInput
 from lastword.kafka.connection import Connection
 from lastword.spark.session import connection_of, session
 
@@ -13,3 +18,18 @@ def test_a_session_runs_and_knows_its_cluster(spark: SparkSession, connection: C
 
 def test_a_second_session_for_the_same_cluster_is_the_first_one(spark: SparkSession, connection: Connection) -> None:
     assert session(connection).sparkContext is spark.sparkContext
+
+
+def test_a_second_session_for_another_cluster_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(BadInput, match=r"for another cluster runs in this process: stop it first, with  lastword"):
+        session(Connection(bootstrap_servers="another:9092"))
+
+
+def test_settings_reach_spark_and_its_jvm(spark: SparkSession) -> None:
+    gateway = SparkContext._gateway
+    assert gateway is not None
+    command = subprocess.run(["ps", "-ww", "-o", "args=", "-p", str(gateway.proc.pid)], capture_output=True, text=True)
+
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert "-Xmx1g" in command.stdout.split()

@@ -46,7 +46,11 @@ def parser(verb: str) -> argparse.ArgumentParser:
     )
     logs_.add_argument("--lines", type=options.count_argument, default=20, metavar="N", help="default 20")
     options.sub_parser(
-        subs, "fetch", "fetch and verify the broker's jars, and start nothing", "lastword broker fetch", fetch
+        subs,
+        "fetch",
+        "fetch and verify the jars of the broker and of Spark's connector, and start nothing",
+        "lastword broker fetch",
+        fetch,
     )
     for sub in subs.choices.values():
         sub.add_argument("--cluster", default="default", metavar="NAME", help="default: default")
@@ -73,14 +77,15 @@ def start(args: argparse.Namespace) -> int:
 
 def fetch(_args: argparse.Namespace) -> int:
     from lastword.core.home import default_home, default_jars
-    from lastword.kafka.jars import broker_lock, ensure_jars
+    from lastword.kafka.jars import broker_lock, ensure_jars, spark_lock
     from lastword.kafka.java import find_java
 
     progress = Progress()
-    java = find_java()
-    jars = ensure_jars(broker_lock(), default_jars(default_home()), java, progress.line)
+    java, cache = find_java(), default_jars(default_home())
+    broker, spark = (ensure_jars(lock, cache, java, progress.line) for lock in (broker_lock(), spark_lock()))
     progress.clear()
-    print(f"{len(jars)} jars in {jars[0].parent}, for Java {java.version} from {java.origin}")
+    counts = f"{len(broker)} jars of the broker and {len(spark)} of Spark's connector"
+    print(f"{counts} in {cache}, for Java {java.version} from {java.origin}")
     return 0
 
 

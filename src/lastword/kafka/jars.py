@@ -1,4 +1,4 @@
-"""Jars (the local broker's, a benchmark's): locked by sha256, fetched once, verified before every use.
+"""Jars (the local broker's, Spark's, a benchmark's): locked by sha256, fetched once, verified before every use.
 
 A lock names its jars exactly, so what runs is what was tested; its folder in the cache carries the lock's own digest,
 so two versions of lastword never share one. A folder appears in the cache whole or not at all.
@@ -96,6 +96,13 @@ def committed_lock(package: str, name: str) -> JarLock:
 def broker_lock() -> JarLock:
     """The jars of Apache Kafka's broker and tools, as committed with lastword."""
     return committed_lock("lastword.kafka", "broker")
+
+
+def spark_lock() -> JarLock:
+    """The jars of Spark's Kafka connector and of Delta, as committed with lastword."""
+    # Not by its package: that one can't be imported where pyspark is not installed.
+    text = resources.files("lastword").joinpath("spark", "spark.lock").read_text(encoding="utf-8")
+    return parse_lock("spark", text)
 
 
 def ensure_jars(lock: JarLock, cache: Path, java: Java, tell: Callable[[str], None]) -> tuple[Path, ...]:

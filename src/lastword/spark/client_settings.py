@@ -33,7 +33,6 @@ _SAME = frozenset(
         "sasl.kerberos.kinit.cmd",
         "sasl.kerberos.min.time.before.relogin",
         "sasl.kerberos.service.name",
-        "security.protocol",
         "session.timeout.ms",
         "ssl.cipher.suites",
         "ssl.key.password",
@@ -155,8 +154,14 @@ def _certificate_check(value: str) -> dict[str, str]:
     )
 
 
+def _protocol(value: str) -> dict[str, str]:
+    # librdkafka takes small letters too, and its examples have them.
+    return {"security.protocol": value.upper()}
+
+
 _SPECIAL: dict[str, Callable[[str], dict[str, str]]] = {
     "enable.ssl.certificate.verification": _certificate_check,
+    "security.protocol": _protocol,
     "ssl.endpoint.identification.algorithm": _host_check,
 }
 # Read by `_login`.

@@ -1,36 +1,166 @@
-"""The end of a session: its JVM with it. PySpark leaves that one running until Python itself ends."""
+"""The end of a session, and of its JVM: PySpark lets that one run until Python has ended, and waits for nobody.
+
+The JVM reads its standard input until that ends, and then ends itself, its context first. So whatever becomes of
+Python, no JVM is left; here it is also waited for.
+"""
 
 from __future__ import annotations
 
+import atexit
+import logging
+import os
+import signal
 import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, SQLContext
 
-# The JVM ends by itself in well under a second; after its first run it writes the class archive, which takes a few.
-_PATIENCE_S = 60.0
+from lastword.spark.class_archive import ClassArchive
+
+# The JVM takes well under a second to end; the first one on a machine also writes its class archive.
+_PATIENCE_S = 15.0
+_ARCHIVE_PATIENCE_S = 120.0
+# Whoever has pressed Ctrl-C waits for nothing.
+_INTERRUPTED_PATIENCE_S = 2.0
+
+_Handler = Callable[[int, FrameType | None], Any] | int | None
+
+
+@dataclass(kw_only=True)
+class _Life:
+    """What must be put in order when the JVM of this process ends."""
+
+    archive: ClassArchive
+    before: _Handler  # what Ctrl-C did before the session
+    owner: int
+    interrupted: bool = False
+
+
+_life: _Life | None = None
 
 
 def stop(spark: SparkSession) -> None:
     """Ends the session and its JVM, and returns when that is gone; another session may be made afterwards."""
-    spark.stop()
+    gateway = SparkContext._gateway
+    # A JVM that has died can't be asked to stop anything, and PySpark would warn of it.
+    if gateway is not None and gateway.proc.poll() is None:
+        with suppress(Py4JError, OSError):
+            spark.stop()
     end_jvm()
 
 
-def end_jvm() -> int | None:
-    """The exit status of the JVM that was running; None when there was none."""
-    gateway = SparkContext._gateway
-    if gateway is None:
-        return None
-    SparkContext._gateway = None
-    SparkContext._jvm = None
-    process: subprocess.Popen[bytes] = gateway.proc
-    gateway.shutdown()
-    if process.stdin is not None:
-        # It reads until its input ends, and then ends itself.
-        process.stdin.close()
+@contextmanager
+def watched(archive: ClassArchive) -> Iterator[None]:
+    """The JVM that is started in the block ends with Python at the latest, soon after Ctrl-C, or if the block fails."""
+    global _life  # noqa: PLW0603 - PySpark has one JVM in a process
+    _life = _Life(archive=archive, before=signal.getsignal(signal.SIGINT), owner=os.getpid())
     try:
-        return process.wait(_PATIENCE_S)
-    except subprocess.TimeoutExpired:
+        yield
+    except BaseException:
+        _life.interrupted = True
+        end_jvm()
+        raise
+    _handle_interrupts(_on_interrupt if callable(_life.before) else _life.before)
+
+
+def end_jvm() -> None:
+    """Ends the JVM and returns when it is gone; nothing when there is none."""
+    global _life  # noqa: PLW0603
+    life, gateway = _life, SparkContext._gateway
+    # A forked child has what we have, and not what it is about.
+    if life is not None and life.owner != os.getpid():
+        return
+    _life = None
+    status = None
+    if gateway is not None:
+        _stop_listening(SparkContext._active_spark_context)
+        status = _ended(gateway.proc, _patience(life))
+        _forget()
+        # After the JVM, because a connection that was interrupted would wait for an answer of it.
+        gateway.shutdown()
+    if life is not None:
+        life.archive.finish(whole=status == 0)
+        if signal.getsignal(signal.SIGINT) is _on_interrupt:
+            _handle_interrupts(life.before)
+
+
+atexit.register(end_jvm)
+
+
+def _patience(life: _Life | None) -> float:
+    if life is None:
+        return _PATIENCE_S
+    if life.interrupted:
+        return _INTERRUPTED_PATIENCE_S
+    return _PATIENCE_S if life.archive.unfinished is None else _ARCHIVE_PATIENCE_S
+
+
+def _ended(process: subprocess.Popen[bytes], patience_s: float) -> int:
+    if process.stdin is not None:
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+    try:
+        return process.wait(patience_s)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
         process.kill()
         return process.wait()
+
+
+def _stop_listening(context: SparkContext | None) -> None:
+    """What the JVM sends its counters to: it would print a stack when the JVM ends first."""
+    if context is not None and context._accumulatorServer is not None:
+        context._accumulatorServer.shutdown()
+
+
+def _forget() -> None:
+    """PySpark's memory of a JVM that is gone; else the next session would ask it."""
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+    SparkSession._activeSession = None
+    SQLContext._instantiatedContext = None
+
+
+def _handle_interrupts(handler: _Handler) -> None:
+    # Only the main thread may, and only it is interrupted. None: a handler that is not Python's.
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
+
+
+def _on_interrupt(number: int, frame: FrameType | None) -> None:
+    """Cancels the jobs and does what Ctrl-C did before.
+
+    PySpark's own handler cancels them in this thread, on the connection that waits for the job: it waits for its end.
+    """
+    context, life = SparkContext._active_spark_context, _life
+    if context is not None:
+        threading.Thread(target=_cancel_jobs, args=(context,), daemon=True).start()
+    if life is None:
+        raise KeyboardInterrupt
+    life.interrupted = True
+    _hush_py4j()
+    if callable(life.before):
+        life.before(number, frame)
+
+
+def _hush_py4j() -> None:
+    """py4j logs the interruption of a call, with its stack, as an error: twice, once as nobody's."""
+    logging.getLogger("py4j").propagate = False
+    logging.getLogger().addFilter(_is_not_py4j)
+
+
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    return f"{os.sep}py4j{os.sep}" not in record.pathname
+
+
+def _cancel_jobs(context: SparkContext) -> None:
+    with suppress(Py4JError, OSError):
+        context.cancelAllJobs()

@@ -1,0 +1,78 @@
+"""Spark's settings for a session: ours, for a laptop or for a cluster, and over them those that are given."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+from lastword.core.errors import BadInput
+
+LOOPBACK = "127.0.0.1"
+
+_LOCAL = {
+    # A laptop's own driver, for nobody else on the network.
+    "spark.driver.bindAddress": LOOPBACK,
+    "spark.driver.host": LOOPBACK,
+    # Enough for the few cores of a laptop; adaptive execution makes them fewer when there is little.
+    "spark.sql.shuffle.partitions": "8",
+    "spark.driver.memory": "2g",
+}
+_ALWAYS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # A progress bar of Spark's would run into what a command prints.
+    "spark.ui.showConsoleProgress": "false",
+}
+_DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+# Settings that are lists, and what stands between two of them: one that is given is added to ours.
+_LISTS = {"spark.driver.extraClassPath": os.pathsep, "spark.jars": ",", "spark.sql.extensions": ","}
+
+
+def checked(given: Mapping[str, str]) -> Mapping[str, str]:
+    """The settings; BadInput names one that can't be Spark's."""
+    for name in given:
+        if not name.startswith("spark."):
+            raise BadInput(f"Spark setting {name}: Spark's settings start with spark.")
+    return given
+
+
+def session_settings(
+    master: str, jars: tuple[Path, ...], given: Mapping[str, str], *, delta: bool, ui: bool
+) -> dict[str, str]:
+    """Every setting of a session at a master, but for the Java options of its driver."""
+    ours = {**_ALWAYS, **(_DELTA if delta else {}), "spark.ui.enabled": str(ui).lower()}
+    ours["spark.driver.extraClassPath"] = os.pathsep.join(map(str, jars))
+    if is_local(master):
+        ours.update(_LOCAL)
+    else:
+        # Executors elsewhere have no such folder: they fetch the jars from the driver.
+        ours["spark.jars"] = ",".join(map(str, jars))
+        if (address := _address_towards(master)) is not None:
+            ours["spark.driver.host"] = address
+    joined = {
+        name: f"{ours[name]}{mark}{given[name]}" for name, mark in _LISTS.items() if name in ours and name in given
+    }
+    return {**ours, **given, **joined}
+
+
+def is_local(master: str) -> bool:
+    return master.startswith("local")
+
+
+def _address_towards(master: str) -> str | None:
+    """The address of this machine that a standalone cluster can reach; None for another kind, or an unknown host."""
+    if not master.startswith("spark://"):
+        return None
+    host, _, port = master.removeprefix("spark://").partition(",")[0].rpartition(":")
+    try:
+        # Connecting a datagram socket sends nothing: the kernel only chooses the way.
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:
+            towards.connect((host, int(port)))
+            return str(towards.getsockname()[0])
+    except (OSError, ValueError):
+        return None

