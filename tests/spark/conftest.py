@@ -1,9 +1,10 @@
-"""One Spark session for the tests of this folder, on the tests' cluster. Run them in one process: each starts a JVM."""
+"""One Spark session for the tests of this folder, on the tests' cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,6 +12,13 @@ from pyspark.sql import SparkSession
 from lastword.kafka.connection import Connection
 from lastword.spark import session, stop
 from support.canary import CANARY
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests of this folder go to one worker: each that has one of them starts a JVM, which is dear."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
