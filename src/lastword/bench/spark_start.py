@@ -24,9 +24,8 @@ def count_rows(how: str, servers: str, topic: str, jars: Path) -> int:
     from pyspark.sql import SparkSession
 
     from lastword.bench.fold_plans import row_number
-    from lastword.kafka.jars import ensure_jars
+    from lastword.kafka.jars import ensure_jars, spark_lock
     from lastword.kafka.java import find_java
-    from lastword.spark.session import spark_lock
 
     paths = ensure_jars(spark_lock(), jars, find_java(), lambda _: None)
     spark = (
