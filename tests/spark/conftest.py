@@ -1,9 +1,10 @@
-"""One Spark session for the tests of this folder, on the tests' cluster. Run them in one process: each starts a JVM."""
+"""One Spark session for the tests of this folder, on the tests' cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,6 +12,14 @@ from pyspark.sql import SparkSession
 from lastword.kafka.connection import Connection
 from lastword.spark import session, stop
 from support.canary import CANARY
+from support.in_process import InProcess
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests of this folder go to one worker: each that has one of them starts a JVM, which is dear."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +27,7 @@ def connection(connection: Connection) -> Connection:
     """To the tests' cluster, which asks for no login, with one all the same: its password must show nowhere."""
     login = {"sasl.mechanism": "PLAIN", "sasl.username": "tester", "sasl.password": CANARY}
     # Else librdkafka remarks for every client that the login serves nothing.
-    return replace(connection, properties={**login, "log_level": 3})
+    return replace(connection, properties={**login, "log_level": "3"})
 
 
 @pytest.fixture(scope="session")
@@ -26,9 +35,27 @@ def spark(connection: Connection) -> Iterator[SparkSession]:
     made = session(
         connection,
         master="local[2]",
+        delta=True,
         # Small tables: more tasks than cores would only cost time.
         settings={"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"},
         ui=True,
     )
     yield made
     stop(made)
+
+
+@pytest.fixture
+def verb(
+    spark: SparkSession,
+    connection: Connection,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> InProcess:
+    """The command line on the tests' cluster and session, without the seconds that another session would take."""
+    settings = "".join(f"{name}={value}\n" for name, value in connection.properties.items())
+    (tmp_path / "client.properties").write_text(settings)
+    monkeypatch.setenv("LASTWORD_CONFIG", str(tmp_path / "client.properties"))
+    monkeypatch.setenv("LASTWORD_BOOTSTRAP_SERVERS", connection.bootstrap_servers)
+    monkeypatch.setenv("LASTWORD_HOME", str(tmp_path / "home"))
+    return InProcess(capsys=capsys)

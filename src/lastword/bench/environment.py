@@ -13,7 +13,7 @@ from pathlib import Path
 from lastword.bench.rounds import LeftOut, Plan
 
 _ALTERNATIVES = resources.files("lastword.bench.alternatives")
-_PACKAGES = "kafka-python, Quix Streams, FastAPI and uvicorn"
+_PACKAGES = "kafka-python, Quix Streams, FastAPI, uvicorn and DuckDB"
 
 
 def python_of_alternatives(plan: Plan) -> Path:

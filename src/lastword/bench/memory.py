@@ -32,11 +32,12 @@ class PeakMemory:
 
     def _watch(self) -> None:
         while not self._ended.wait(_EVERY_SECONDS):
-            for pid in _family(self._pid):
+            for pid in family_of(self._pid):
                 self._peaks[pid] = max(self._peaks.get(pid, 0), _peak_of(pid))
 
 
-def _family(pid: int) -> list[int]:
+def family_of(pid: int) -> list[int]:
+    """The process and all that it started."""
     found = [pid]
     for parent in found:  # grows while it is walked
         with suppress(OSError):

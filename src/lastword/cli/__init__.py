@@ -29,6 +29,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "watch": ("row_reads", "puts and deletes as they happen"),
     "dump": ("row_reads", "the table as JSON lines that `load` reads"),
     "records": ("row_reads", "the raw log: every record, tombstone and gap"),
+    "sql": ("sql", "Spark SQL over topics as tables"),
+    "export": ("export", "a table as Parquet, Delta, CSV or JSON lines, by Spark"),
     "serve": ("serve", "HTTP over one or more tables"),
     "compare": ("compare", "are two instances of `serve` equal"),
     "demo": ("demo", "scenarios that play themselves"),

@@ -22,6 +22,7 @@ _DEFAULTS = {
     "start": (1_000_000, 5),
     "replica": (5_000_000, 3),
     "http": (500_000, 5),
+    "fold": (5_000_000, 3),
 }
 
 
@@ -40,12 +41,16 @@ def parser(verb: str) -> argparse.ArgumentParser:
         help="load: against a bare produce loop; read: dump against a bare consume loop; "
         "start: --help against python -c pass, and the broker; replica: a rebuild against a bare consume loop, "
         "a WriteBatch loop, Kafka Streams, kafka-python and Quix Streams, then restart and latency; http: point reads "
-        "against FastAPI and nginx (asked by wrk), reads while records are applied, freshness and change streams",
+        "against FastAPI and nginx (asked by wrk), reads while records are applied, freshness and change streams; "
+        "fold: in Spark, from Kafka and Parquet, against groupBy + max_by, a row_number window, max(struct), "
+        "Delta MERGE and DuckDB",
     )
     made.add_argument(
-        "--records", type=options.count_argument, help="default 1000000; of replica 5000000, of http 500000"
+        "--records", type=options.count_argument, help="default 1000000; of replica and fold 5000000, of http 500000"
     )
-    made.add_argument("--rounds", type=options.count_argument, help="medians over so many; default 5; of replica 3")
+    made.add_argument(
+        "--rounds", type=options.count_argument, help="medians over so many; default 5; of replica and fold 3"
+    )
     made.add_argument("--write", type=Path, metavar="FILE", help="put the results into this Markdown file")
     made.add_argument(
         "--bootstrap-servers", metavar="HOST:PORT", help="measure on this cluster (default: one made for it)"
@@ -55,6 +60,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
 
 
 def bench(args: argparse.Namespace) -> int:
+    from lastword.bench.fold import bench_fold
     from lastword.bench.http import bench_http
     from lastword.bench.load import bench_load
     from lastword.bench.machine import machine_facts
@@ -74,6 +80,7 @@ def bench(args: argparse.Namespace) -> int:
         "start": bench_start,
         "replica": bench_replica,
         "http": bench_http,
+        "fold": bench_fold,
     }
     met = True
     for name in _DEFAULTS if args.name == "all" else (args.name,):

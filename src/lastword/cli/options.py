@@ -94,14 +94,14 @@ def utf8(text: str) -> bytes:
         raise BadInput(f"{text!r} is not valid UTF-8 text: check the argument") from None
 
 
-def settings(given: list[str]) -> dict[str, str]:
+def settings(given: list[str], *, like: str = "segment.ms=10s") -> dict[str, str]:
     """What `--set KEY=VALUE` was given, by name."""
     pairs: dict[str, str] = {}
     for text in given:
         utf8(text)
         name, found, value = text.partition("=")
         if not found or not name.strip():
-            raise BadInput(f"--set {text!r}: write it like segment.ms=10s")
+            raise BadInput(f"--set {text!r}: write it like {like}")
         pairs[name.strip()] = value.strip()
     return pairs
 

@@ -32,11 +32,17 @@ def styled(text: str, style: str) -> str:
     return f"\x1b[{code}m{text}\x1b[0m"
 
 
-def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Columns that line up: numbers to the right, text to the left; the last column is cut at a terminal's edge."""
+def print_table(
+    headers: Sequence[str], rows: Iterable[Sequence[object]], numeric: Sequence[bool] | None = None
+) -> None:
+    """Columns that line up: numbers to the right, text to the left; the last column is cut at a terminal's edge.
+
+    `numeric` says which columns hold numbers, where these are text already.
+    """
     table = [list(row) for row in rows]
     cells = [[_cell(value) for value in row] for row in table]
-    numeric = [all(isinstance(row[i], int | float | None) for row in table) for i in range(len(headers))]
+    if numeric is None:
+        numeric = [all(isinstance(row[i], int | float | None) for row in table) for i in range(len(headers))]
     widths = [max([len(title), *(len(row[i]) for row in cells)]) for i, title in enumerate(headers)]
     edge = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     for index, row in enumerate([list(headers), *cells]):
@@ -58,6 +64,11 @@ def shown(raw: bytes | None, codec: Codec) -> str:
         text = codec.decode(raw) if codec.name == "string" else codec.to_json(raw).decode()
     except DecodeError as damage:
         return f"<{damage}>"
+    return printable(text)
+
+
+def printable(text: str) -> str:
+    """The text on one line, with what would move the cursor or hide itself written as an escape."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 

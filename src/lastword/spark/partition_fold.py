@@ -58,6 +58,20 @@ class PartitionFold:
     def sql_schema(self) -> str:
         return ROW_SCHEMA.format(key=_SQL_TYPES[self.key_codec], value=_SQL_TYPES[self.value_codec])
 
+    @property
+    def arrow_schema(self) -> pyarrow.Schema:
+        return pyarrow.schema(
+            [
+                ("raw_key", pyarrow.binary()),
+                ("key", _ARROW_TYPES[_SQL_TYPES[self.key_codec]]),
+                ("value", _ARROW_TYPES[_SQL_TYPES[self.value_codec]]),
+                ("partition", pyarrow.int32()),
+                ("offset", pyarrow.int64()),
+                ("timestamp", pyarrow.timestamp("us", tz="UTC")),
+                ("decode_error", pyarrow.string()),
+            ]
+        )
+
     def rows(self, partition: int) -> Iterator[pyarrow.RecordBatch]:
         """The live rows of the partition, decoded; each key once, in no order."""
         with tempfile.TemporaryDirectory(prefix="lastword-fold-") as folder, _no_cyclic_garbage():
@@ -88,7 +102,7 @@ class PartitionFold:
                     pyarrow.array(heads[1::2] * 1000).cast(pyarrow.timestamp("us", tz="UTC")),
                     pyarrow.array(errors, pyarrow.string()),
                 ],
-                names=["raw_key", "key", "value", "partition", "offset", "timestamp", "decode_error"],
+                schema=self.arrow_schema,
             )
 
 

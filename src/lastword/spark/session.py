@@ -53,6 +53,8 @@ def session(
     paths = ensure_jars(lock, cache, java, tell)
     archive = spark_archive(java, cache.absolute(), lock.folder_name, paths)
     conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("lastword")
+    # Or Spark makes a folder for tables of its own wherever the command runs.
+    conf.set("spark.sql.warehouse.dir", (cache.absolute() / "warehouse").as_uri())
     for name, value in session_settings(master, paths, given, delta=delta, ui=ui).items():
         conf.set(name, value)
     conf.set("spark.driver.extraJavaOptions", java_options(archive, given.get("spark.driver.extraJavaOptions", "")))

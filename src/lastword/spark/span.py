@@ -31,6 +31,11 @@ class Span:
         """Those that may hold a record."""
         return tuple(p for p in self.stop if self.start[p] < self.stop[p])
 
+    @property
+    def offsets(self) -> int:
+        """How many there are: at least as many as records."""
+        return sum(self.stop[p] - self.start[p] for p in self.stop)
+
 
 def captured_span(connection: Connection, topic: str, at: At = None) -> Span:
     """The span up to `at`; BadInput for a position that the log has not reached."""

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 # Of the rows that one task holds; beyond it they move to the disk.
 FOLD_MEMORY_BYTES = 512 * 1024**2
+# A log of no more offsets, folding to no more bytes, is read by the driver: Spark takes seconds to start a worker.
+HERE_OFFSETS = 50_000
+HERE_BYTES = 64 * 1024**2
 
 
 def read_table(
@@ -105,6 +108,8 @@ def _live(spark: SparkSession, span: Span, fold: PartitionFold) -> DataFrame:
     partitions = span.partitions
     if not partitions:
         return spark.createDataFrame([], fold.sql_schema)
+    if span.offsets <= HERE_OFFSETS and (few := _folded_here(partitions, fold)) is not None:
+        return spark.createDataFrame(few, fold.sql_schema)
 
     def folded(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         for index in ids(batches):
@@ -131,13 +136,33 @@ def _refuse_erased_past(spark: SparkSession, span: Span, fold: PartitionFold) ->
                 }
             )
 
-    found = _tasks(spark, partitions).mapInArrow(gaps, "partition int, gap bigint").where("gap is not null").collect()
-    if found:
-        partition, gap = min((row["partition"], row["gap"]) for row in found)
+    if span.offsets <= HERE_OFFSETS:
+        found = [(partition, first_gap(fold, partition)) for partition in partitions]
+    else:
+        rows = _tasks(spark, partitions).mapInArrow(gaps, "partition int, gap bigint").collect()
+        found = [(row["partition"], row["gap"]) for row in rows]
+    missing = [(partition, gap) for partition, gap in found if gap is not None]
+    if missing:
+        partition, gap = min(missing)
         raise HorizonPassed(
             f"{span.topic} at {span.stop}: {span.topic}[{partition}] has no record at offset {gap}: compaction (or the "
             "end of a transaction) left a gap before that position, so its state is not certain: ask for latest"
         )
+
+
+def _folded_here(partitions: tuple[int, ...], fold: PartitionFold) -> pyarrow.Table | None:
+    """The rows, read by this process; None if they are few and yet too large."""
+    import pyarrow
+
+    batches: list[pyarrow.RecordBatch] = []
+    size = 0
+    for partition in partitions:
+        for batch in fold.rows(partition):
+            batches.append(batch)
+            size += batch.nbytes
+            if size > HERE_BYTES:
+                return None
+    return pyarrow.Table.from_batches(batches, schema=fold.arrow_schema)
 
 
 def _tasks(spark: SparkSession, partitions: tuple[int, ...]) -> DataFrame:

@@ -1,0 +1,124 @@
+"""Folds by every plan in turns, in one Spark session: a process of its own.
+
+    python -m lastword.bench.fold_process JOB
+
+The job is JSON: servers, topic, folder, rounds, warm_up, growth (records, and numbers of keys). Prints, as JSON, for
+each source and plan the wall and CPU seconds (JVM and Python workers) of each round. All plans of a source must give
+the same rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from lastword.bench.cpu_time import cpu_seconds
+from lastword.bench.fold_names import DELTA_MERGE, OURS, SCAN
+from lastword.bench.fold_plans import RECIPES, delta_merge, generated_records
+from lastword.bench.memory import family_of
+from lastword.core.errors import LastwordError
+from lastword.kafka.connection import Connection
+from lastword.spark import newest_per_key, read_records, read_table, session, stop
+
+Timed = dict[str, float]
+
+
+class FoldRounds:
+    """The rounds of one session: what each plan of each source took."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self._spark = spark
+        self._folder = folder
+        self._jvm = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
+
+    def run(self, plans: dict[str, Callable[[], DataFrame]], rounds: int, *, warm_up: bool) -> dict[str, list[Timed]]:
+        timed: dict[str, list[Timed]] = {name: [] for name in plans}
+        expected: tuple[int, int] | None = None
+        for number in range(rounds + warm_up):
+            for name, plan in plans.items():
+                one, found = self._timed(plan)
+                if name != SCAN:
+                    expected = expected or found
+                    if found != expected:
+                        raise LastwordError(f"{name} gives {found} (rows, sum of offsets), the others {expected}")
+                if number >= warm_up:
+                    timed[name].append(one)
+        return timed
+
+    def delta_target(self) -> Path:
+        target = self._folder / "delta"
+        shutil.rmtree(target, ignore_errors=True)
+        return target
+
+    def _timed(self, plan: Callable[[], DataFrame]) -> tuple[Timed, tuple[int, int]]:
+        began, before = time.monotonic(), self._cpu()
+        seen = Observation()
+        rows = plan().observe(seen, F.count(F.lit(1)).alias("rows"), F.sum("offset").alias("offsets"))
+        rows.write.format("noop").mode("overwrite").save()
+        one = {"wall": time.monotonic() - began, "cpu": self._cpu() - before}
+        return one, (seen.get["rows"], seen.get["offsets"])
+
+    def _cpu(self) -> float:
+        # Workers are kept between jobs, so none of theirs is lost.
+        return sum(cpu_seconds(pid) or 0.0 for pid in family_of(self._jvm)) + sum(os.times()[:2])
+
+
+def measure(job: dict[str, Any]) -> dict[str, Any]:
+    connection, folder = Connection(bootstrap_servers=job["servers"]), Path(job["folder"])
+    # Delta's own default of 50 tasks for a table's state is for a cluster.
+    settings = {"spark.driver.memory": "4g", "spark.databricks.delta.snapshotPartitions": "2"}
+    spark = session(connection, delta=True, jars=Path(job["jars"]), settings=settings)
+    try:
+        rounds = FoldRounds(spark, folder)
+        answer: dict[str, Any] = {}
+        if topic := job.get("topic"):
+            parquet = str(folder / "parquet")
+            kafka = {SCAN: lambda: read_records(spark, topic), **_recipes(lambda: read_records(spark, topic))}
+            kafka[OURS] = lambda: read_table(spark, topic, key="bytes", value="bytes")
+            answer["kafka"] = rounds.run(kafka, job["rounds"], warm_up=job["warm_up"])
+            read_records(spark, topic).drop("headers").write.parquet(parquet)
+            answer["parquet"] = rounds.run(_from_parquet(spark, parquet, rounds), job["rounds"], warm_up=job["warm_up"])
+        answer["growth"] = {
+            str(keys): _growth(spark, rounds, folder / f"keys-{keys}", job["growth_records"], keys)
+            for keys in job["growth"]
+        }
+        return answer
+    finally:
+        stop(spark)
+
+
+def _recipes(records: Callable[[], DataFrame]) -> dict[str, Callable[[], DataFrame]]:
+    return {name: (lambda recipe=recipe: recipe(records())) for name, recipe in RECIPES.items()}  # type: ignore[misc]
+
+
+def _from_parquet(spark: SparkSession, parquet: str, rounds: FoldRounds) -> dict[str, Callable[[], DataFrame]]:
+    def records() -> DataFrame:
+        return spark.read.parquet(parquet)
+
+    return {
+        SCAN: records,
+        **_recipes(records),
+        DELTA_MERGE: lambda: delta_merge(records(), rounds.delta_target()),
+        OURS: lambda: newest_per_key(records()),
+    }
+
+
+def _growth(spark: SparkSession, rounds: FoldRounds, folder: Path, records: int, keys: int) -> Timed:
+    generated_records(spark, records, keys).write.parquet(str(folder))
+    plans = {OURS: lambda: newest_per_key(spark.read.parquet(str(folder)))}
+    (timed,) = rounds.run(plans, 1, warm_up=False)[OURS]
+    shutil.rmtree(folder)
+    return timed
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(json.loads(sys.argv[1]))))

@@ -1,0 +1,83 @@
+"""What Spark complains about, as one line: what, where, and its error class; no stack trace and no plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.captured import convert_exception
+from pyspark.logger import PySparkLogger
+
+from lastword.core import errors
+from lastword.core.errors import BadInput, LastwordError
+
+# SQLSTATE classes that blame the query or what it was asked of: data, cardinality, constraints, syntax, raise_error.
+_OF_THE_QUERY = ("21", "22", "23", "42", "0A", "P0")
+# An error of ours that a worker raised comes back as the end of its traceback.
+_RAISED_IN_A_WORKER = re.compile(r"^lastword\.core\.errors\.(\w+): (.+)$", re.MULTILINE)
+# Spark counts the columns of a plan's place from 0, and those of a running expression from 1.
+_PLACE = re.compile(r"line (?P<line>\d+),? (?:pos (?P<from_0>\d+)|position (?P<from_1>\d+))")
+_LONGEST = 300
+
+
+@contextmanager
+def one_line_failures(what: str) -> Iterator[None]:
+    """Errors of Spark inside become one of ours: BadInput for what is wrong with the query, else LastwordError."""
+    # PySpark logs each of its errors as a page of JSON on standard error, before it raises it.
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
+    try:
+        yield
+    except (PySparkException, Py4JError) as failure:
+        raise told(failure, what) from None
+
+
+def told(failure: PySparkException | Py4JError, what: str) -> LastwordError:
+    """The error in one line, starting with `what` failed."""
+    text = str(failure).strip()
+    ours = _RAISED_IN_A_WORKER.search(text)
+    if ours:
+        kind = getattr(errors, ours[1], LastwordError)
+        return kind(ours[2]) if kind.__init__ is LastwordError.__init__ else LastwordError(ours[2])
+    if isinstance(failure, Py4JJavaError):
+        return _of_causes(failure.java_exception, what)
+    state = failure.getSqlState() if isinstance(failure, PySparkException) else None
+    if not isinstance(failure, PySparkException) or state is None:
+        return LastwordError(f"{what}: {_shortened(text) or type(failure).__name__}")
+    condition = failure.getCondition() or ""
+    message, _, rest = text.removeprefix(f"[{condition}]").partition(f"SQLSTATE: {state}")
+    line = f"{what}{_place(rest)}: {_shortened(message)} [{condition}]"
+    return BadInput(line) if state.startswith(_OF_THE_QUERY) else LastwordError(line)
+
+
+def _of_causes(thrown: Any, what: str) -> LastwordError:
+    """The error that Spark has wrapped in others on its way: the first one that says what it is, else the innermost."""
+    while True:
+        converted = convert_exception(thrown)
+        if converted.getSqlState() is not None:
+            return told(converted, what)
+        if thrown.getCause() is None:
+            message = str(thrown.getMessage() or thrown.toString())
+            return LastwordError(f"{what}: {_shortened(message)}")
+        thrown = thrown.getCause()
+
+
+def _place(rest: str) -> str:
+    found = _PLACE.search(rest)
+    if found is None:
+        return ""
+    column = int(found["from_1"]) if found["from_1"] else int(found["from_0"]) + 1
+    return f", line {found['line']}, column {column}"
+
+
+def _shortened(text: str) -> str:
+    """On one line, and as many of its sentences as are not too much; the first one in any case."""
+    whole = " ".join(text.split())
+    if len(whole) <= _LONGEST:
+        return whole
+    end = whole.rfind(". ", 0, _LONGEST)
+    return whole[: end + 1] if end > 0 else whole[: _LONGEST - 1] + "…"
