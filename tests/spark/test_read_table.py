@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
 from hypothesis import HealthCheck, given, settings
 from pyspark.sql import DataFrame, SparkSession
 
@@ -148,10 +149,26 @@ def test_a_past_position_is_answered_while_the_log_has_no_gap_and_refused_after_
     before = [record for record in written if record.timestamp < written[2].timestamp]
     rows = read_table(spark, topic_name, at=moment, key="bytes").collect()
     assert {bytes(row.key): row.value.encode() for row in rows} == {key: r.value for key, r in fold(before).items()}
+    early = read_table(spark, topic_name, at="0:2")
     compact_topic(connection, topic_name, home=tmp_path)
+    # What was asked for while the log could still tell it stays told.
+    assert [(row.key, row.value) for row in early.collect()] == [("a", "2")]
     with pytest.raises(HorizonPassed, match=r"\[0\] has no record at offset 0.*ask for latest"):
         read_table(spark, topic_name, at="0:2")
     assert [row.key for row in read_table(spark, topic_name).collect()] == ["b"]
+
+
+def test_a_position_before_the_log_s_start_is_refused(
+    spark: SparkSession, connection: Connection, topic_name: str
+) -> None:
+    create_topic(connection, topic_name, partitions=1, settings={"cleanup.policy": "compact,delete"})
+    write_log(connection, topic_name, puts((b"a", b"1", 0), (b"b", b"2", 0), (b"c", b"3", 0)))
+    admin = connection.admin()
+    (deleted,) = admin.delete_records([TopicPartition(topic_name, 0, 2)]).values()
+    deleted.result()
+    with pytest.raises(HorizonPassed, match=r"starts at 2, so what was before 0:1 is gone: ask for 0:2 or later"):
+        read_table(spark, topic_name, at="0:1")
+    assert [row.key for row in read_table(spark, topic_name).collect()] == ["c"]
 
 
 def test_a_position_that_is_not_there_or_names_no_partition_of_the_topic_is_refused(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from struct import Struct
 
 import pytest
@@ -29,25 +27,22 @@ def records_of(log: list[tuple[bytes | None, bytes | None]]) -> list[Record]:
 
 
 def folded(records: list[Record], memory_bytes: int) -> list[Record]:
-    with tempfile.TemporaryDirectory() as folder:
-        newest = NewestRows(memory_bytes, Path(folder))
-        for at in range(0, len(records), 7):
-            batch = records[at : at + 7]
-            newest.fold(
-                Columns(
-                    0,
-                    [record.key for record in batch],
-                    [record.value for record in batch],
-                    [record.offset for record in batch],
-                    [record.timestamp for record in batch],
-                    0,
-                )
+    newest = NewestRows(memory_bytes)
+    for at in range(0, len(records), 7):
+        batch = records[at : at + 7]
+        newest.fold(
+            Columns(
+                0,
+                [record.key for record in batch],
+                [record.value for record in batch],
+                [record.offset for record in batch],
+                [record.timestamp for record in batch],
+                0,
             )
-        return [
-            Record(key, row[HEAD.size :], 0, *HEAD.unpack_from(row))
-            for part in newest.taken()
-            for key, row in part.items()
-        ]
+        )
+    return [
+        Record(key, row[HEAD.size :], 0, *HEAD.unpack_from(row)) for part in newest.taken() for key, row in part.items()
+    ]
 
 
 def disagreements(records: list[Record], found: list[Record]) -> list[str]:
@@ -75,22 +70,24 @@ def test_the_oracle_objects_to_a_lost_key_a_revived_one_and_one_that_comes_twice
     assert disagreements(records, [*right, right[0]]) == ["a key twice"]
 
 
-@pytest.mark.parametrize("memory_bytes", [PLENTY, 16_000])
+@pytest.mark.parametrize(("memory_bytes", "depth"), [(PLENTY, 0), (16_000, 2), (4_000, 2)])
 def test_a_bound_below_the_rows_moves_them_to_the_disk_and_holds_at_every_depth(
-    memory_bytes: int, tmp_path: Path
+    memory_bytes: int, depth: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    newest = NewestRows(memory_bytes, tmp_path)
+    depths: set[int] = set()
+    spill = NewestRows._spill
+
+    def seen(rows: NewestRows) -> None:
+        depths.add(rows._depth + 1)
+        spill(rows)
+
+    monkeypatch.setattr(NewestRows, "_spill", seen)
+    newest = NewestRows(memory_bytes)
     for at in range(0, 6_000, 500):
         numbers = range(at, at + 500)
         newest.fold(Columns(0, [b"%d" % n for n in numbers], [b"v" * 10] * 500, [*numbers], [0] * 500, 0))
-    spilled = [*tmp_path.glob("*.rows")]
     parts = list(newest.taken())
     assert sum(map(len, parts)) == 6_000
-    if memory_bytes == PLENTY:
-        assert spilled == []
-        assert len(parts) == 1
-    else:
-        assert len(spilled) == 32
-        # 6,000 rows in 32 files are more than the bound, so the files were spread again.
-        assert [*tmp_path.glob("*/*.rows")] != []
-        assert max(map(len, parts)) * 200 <= memory_bytes
+    # Each file is spread anew: else the same keys would meet again, deeper and deeper.
+    assert max(depths, default=0) == depth
+    assert depth == 0 or max(map(len, parts)) * 200 <= memory_bytes

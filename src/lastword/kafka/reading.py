@@ -150,7 +150,7 @@ def fold_topic(
 
     With `key` only that key is kept, and without `all_partitions` only the partition is read where murmur2 puts it.
     """
-    with _consumer(connection, **_BULK) as consumer, _no_cyclic_garbage():
+    with _consumer(connection, **_BULK) as consumer, no_cyclic_garbage():
         first, last = bounds(connection, consumer, topic)
         homes = [partition_of(key, len(last))] if key is not None and not all_partitions else None
         ends = ends_of(topic, last, None, homes)
@@ -260,7 +260,7 @@ def _consumer(connection: Connection, **settings: object) -> Iterator[Consumer]:
 
 
 @contextmanager
-def _no_cyclic_garbage() -> Iterator[None]:
+def no_cyclic_garbage() -> Iterator[None]:
     """Collector off: a fold makes millions of tuples and not one cycle, and scanning them costs a third of the time."""
     was_on = gc.isenabled()
     gc.disable()

@@ -7,14 +7,11 @@ are folded one after another: the bound holds whatever the number of keys.
 
 from __future__ import annotations
 
-import gc
 import marshal
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
+from hashlib import blake2b
 from struct import Struct
 from typing import IO, Any
 
@@ -22,10 +19,10 @@ import numpy
 import pyarrow
 
 from lastword.core.codecs import Codec, codec_named
-from lastword.core.errors import DecodeError
+from lastword.core.errors import DecodeError, HorizonPassed
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
-from lastword.kafka.reading import Columns, Queue, read_columns
+from lastword.kafka.reading import Columns, Queue, no_cyclic_garbage, read_columns
 
 # Before each value in the dict: offset and timestamp. A tombstone is no bytes at all.
 _HEAD = Struct(">qq")
@@ -33,13 +30,19 @@ _TOMBSTONE = b""
 # What an entry takes beside its bytes: two objects' heads and a slot of the dict.
 _ENTRY_BYTES = 170
 _FILES = 32
+# A batch of rows on its way to the JVM has no more of either.
 _BATCH_ROWS = 8192
+_BATCH_BYTES = 16 * 1024**2
 
 ROW_SCHEMA = (
     "raw_key binary, key {key}, value {value}, partition int, offset bigint, timestamp timestamp, decode_error string"
 )
 _ARROW_TYPES = {"string": pyarrow.string(), "bigint": pyarrow.int64(), "binary": pyarrow.binary()}
 _SQL_TYPES = {"string": "string", "json": "string", "bytes": "binary", "int": "bigint"}
+
+
+class TooLarge(Exception):
+    """The records have more bytes than whoever reads them wants to take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +56,8 @@ class PartitionFold:
     key_codec: str
     value_codec: str
     memory_bytes: int
+    # The partitions that went on after the stop, so that a gap before it may be what compaction erased.
+    past: frozenset[int] = frozenset()
 
     @property
     def sql_schema(self) -> str:
@@ -72,21 +77,46 @@ class PartitionFold:
             ]
         )
 
-    def rows(self, partition: int) -> Iterator[pyarrow.RecordBatch]:
-        """The live rows of the partition, decoded; each key once, in no order."""
-        with tempfile.TemporaryDirectory(prefix="lastword-fold-") as folder, _no_cyclic_garbage():
-            newest = NewestRows(self.memory_bytes, Path(folder))
-            start, stop = Position({partition: self.start[partition]}), Position({partition: self.stop[partition]})
-            for batch in read_columns(self.connection, self.topic, start=start, stop=stop, queue=Queue()):
-                for columns in batch:
-                    newest.fold(columns)
+    def rows(self, partition: int, *, read_bytes: int | None = None) -> Iterator[pyarrow.RecordBatch]:
+        """The live rows of the partition, decoded, each key once; TooLarge past so many bytes of values."""
+        newest = NewestRows(self.memory_bytes)
+        read = 0
+        with no_cyclic_garbage():
+            for columns in self._columns(partition):
+                newest.fold(columns)
+                if read_bytes is not None:
+                    read += sum(len(value) for value in columns.values if value is not None)
+                    if read > read_bytes:
+                        raise TooLarge
             for rows in newest.taken():
                 yield from self._batches(partition, rows)
 
+    def _columns(self, partition: int) -> Iterator[Columns]:
+        """The committed records; HorizonPassed at the first gap of a past partition.
+
+        Checked while they are read, because the cleaner may come between a check and a read.
+        """
+        expected, end = self.start[partition], self.stop[partition]
+        start, stop = Position({partition: expected}), Position({partition: end})
+        for batch in read_columns(self.connection, self.topic, start=start, stop=stop, queue=Queue()):
+            for columns in batch:
+                if partition in self.past and columns.offsets[-1] - expected + 1 != len(columns.offsets):
+                    present = set(columns.offsets)
+                    raise self._gap(partition, next(o for o in range(expected, end) if o not in present))
+                expected = columns.offsets[-1] + 1
+                yield columns
+        if partition in self.past and expected < end:
+            raise self._gap(partition, expected)
+
+    def _gap(self, partition: int, offset: int) -> HorizonPassed:
+        return HorizonPassed(
+            f"{self.topic} at {self.stop}: {self.topic}[{partition}] has no record at offset {offset}: compaction (or "
+            "the end of a transaction) left a gap before that position, so its state is not certain: ask for latest"
+        )
+
     def _batches(self, partition: int, rows: dict[bytes, bytes]) -> Iterator[pyarrow.RecordBatch]:
         keys, values = _Decoding(self.key_codec), _Decoding(self.value_codec)
-        entries = iter(rows.items())
-        while batch := list(islice(entries, _BATCH_ROWS)):
+        for batch in _batches_of(rows):
             raw_keys = [key for key, _ in batch]
             heads = numpy.frombuffer(b"".join([row[: _HEAD.size] for _, row in batch]), dtype=">i8").astype("i8")
             decoded_keys, key_errors = keys.column(raw_keys)
@@ -109,10 +139,9 @@ class PartitionFold:
 class NewestRows:
     """The newest row of each key, in memory up to a bound and beyond it on the disk."""
 
-    def __init__(self, memory_bytes: int, folder: Path, *, depth: int = 0) -> None:
+    def __init__(self, memory_bytes: int, *, depth: int = 0) -> None:
         self._rows: dict[bytes, bytes] = {}
         self._memory_bytes = memory_bytes
-        self._folder = folder
         self._depth = depth
         self._files: dict[int, IO[bytes]] = {}
         # No more than this is held; counted anew when it seems too much, since most rows replace another.
@@ -140,16 +169,15 @@ class NewestRows:
             self._rows = {}
             return
         self._spill()
-        with ExitStack() as stack:
-            for number, file in self._files.items():
-                stack.enter_context(file)
-                below = self._folder / str(number)
-                below.mkdir()
-                part = NewestRows(self._memory_bytes, below, depth=self._depth + 1)
+        while self._files:
+            _, file = self._files.popitem()
+            with file:
+                part = NewestRows(self._memory_bytes, depth=self._depth + 1)
                 file.seek(0)
                 for rows in _dumped(file):
                     part.update(rows)
-                yield from part.taken()
+            # The file is gone by now: what it held is in the part, or in files of the part's own.
+            yield from part.taken()
 
     def _make_room(self) -> None:
         if not self._files:
@@ -161,12 +189,15 @@ class NewestRows:
 
     def _spill(self) -> None:
         parts: dict[int, dict[bytes, bytes]] = {}
+        salt = self._depth.to_bytes(2, "big")
         for key, row in self._rows.items():
-            # The depth is part of the hash, or all keys of a file would go to one file again.
-            parts.setdefault(hash((self._depth, key)) % _FILES, {})[key] = row
+            # Another hash at every depth, or all keys of a file would go to one file again.
+            number = blake2b(key, digest_size=1, salt=salt).digest()[0] % _FILES
+            parts.setdefault(number, {})[key] = row
         for number, part in parts.items():
             if number not in self._files:
-                self._files[number] = (self._folder / f"{number}.rows").open("w+b")
+                # Without a name: the kernel removes it with the process, however that ends.
+                self._files[number] = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is read back
             marshal.dump(part, self._files[number])
         self._rows = {}
         self._bytes_at_most = 0
@@ -209,27 +240,17 @@ def _dumped(file: IO[bytes]) -> Iterator[dict[bytes, bytes]]:
             return
 
 
-def first_gap(fold: PartitionFold, partition: int) -> int | None:
-    """The first offset before the stop that no committed record has; None if there is none."""
-    expected = fold.start[partition]
-    start, stop = Position({partition: expected}), Position({partition: fold.stop[partition]})
-    for batch in read_columns(fold.connection, fold.topic, start=start, stop=stop, queue=Queue()):
-        for columns in batch:
-            if columns.offsets[-1] - expected + 1 != len(columns.offsets):
-                present = set(columns.offsets)
-                return next(offset for offset in range(expected, columns.offsets[-1]) if offset not in present)
-            expected = columns.offsets[-1] + 1
-    return expected if expected < fold.stop[partition] else None
-
-
-@contextmanager
-def _no_cyclic_garbage() -> Iterator[None]:
-    # Millions of objects and not one cycle: scanning them would cost a third of the time.
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
+def _batches_of(rows: dict[bytes, bytes]) -> Iterator[list[tuple[bytes, bytes]]]:
+    batch: list[tuple[bytes, bytes]] = []
+    size = 0
+    for key, row in rows.items():
+        batch.append((key, row))
+        size += len(key) + len(row)
+        if len(batch) >= _BATCH_ROWS or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def ids(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[int]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from math import ceil
 
-from lastword.core.errors import BadInput
+from lastword.core.errors import BadInput, HorizonPassed
 from lastword.core.position import Position
 from lastword.kafka.bounded import refuse_unknown_partitions
 from lastword.kafka.connection import Connection
@@ -50,6 +51,11 @@ def captured_span(connection: Connection, topic: str, at: At = None) -> Span:
                 f"{topic}[{partition}] ends at {last[partition]}, so the position {partition}:{offset} is not there "
                 f"yet: ask for {partition}:{last[partition]} or earlier"
             )
+        if 0 < offset < first[partition]:
+            raise HorizonPassed(
+                f"{topic}[{partition}] starts at {first[partition]}, so what was before {partition}:{offset} is gone: "
+                f"ask for {partition}:{first[partition]} or later"
+            )
     # A partition that a position does not name has not been read.
     stop = Position({partition: max(asked.get(partition, 0), first[partition]) for partition in last})
     past = frozenset(p for p in last if first[p] < stop[p] < last[p])
@@ -63,4 +69,8 @@ def _position(connection: Connection, topic: str, at: Position | datetime | str,
         return last if at == "latest" else Position.parse(at)
     if at.tzinfo is None:
         raise BadInput(f"the moment {at.isoformat()} has no time zone: add one, such as +00:00")
-    return position_at(connection, topic, int(at.timestamp() * 1000), last)
+    # Up, because a record of the millisecond that has begun lies before the moment.
+    moment_ms = ceil(at.timestamp() * 1000)
+    if moment_ms < 0:
+        raise BadInput(f"the moment {at.isoformat()} is before 1970, and so before every record: give a later one")
+    return position_at(connection, topic, moment_ms, last)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -12,7 +13,7 @@ from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput, HorizonPassed
 from lastword.spark.fold import shown_rows
 from lastword.spark.json_columns import as_columns
-from lastword.spark.partition_fold import PartitionFold, first_gap, ids
+from lastword.spark.partition_fold import PartitionFold, TooLarge, ids
 from lastword.spark.session import connection_of
 from lastword.spark.span import At, Span, captured_span
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 # Of the rows that one task holds; beyond it they move to the disk.
 FOLD_MEMORY_BYTES = 512 * 1024**2
-# A log of no more offsets, folding to no more bytes, is read by the driver: Spark takes seconds to start a worker.
+# A log of no more offsets, with no more bytes of values, is read by the driver: Spark takes seconds to start a worker.
 HERE_OFFSETS = 50_000
 HERE_BYTES = 64 * 1024**2
 
@@ -74,8 +75,8 @@ def table_of(
         key_codec=codec_named(key).name,
         value_codec=codec_named(value).name,
         memory_bytes=fold_memory_bytes,
+        past=span.past,
     )
-    _refuse_erased_past(spark, span, fold)
     rows = _folded(spark, span, fold)
     if keep:
         rows = rows.persist()
@@ -92,8 +93,8 @@ def live_rows(spark: SparkSession, span: Span) -> DataFrame:
         key_codec="bytes",
         value_codec="bytes",
         memory_bytes=FOLD_MEMORY_BYTES,
+        past=span.past,
     )
-    _refuse_erased_past(spark, span, fold)
     return _live(spark, span, fold).select("key", "value", "partition")
 
 
@@ -115,39 +116,23 @@ def _live(spark: SparkSession, span: Span, fold: PartitionFold) -> DataFrame:
         for index in ids(batches):
             yield from fold.rows(partitions[index])
 
-    return _tasks(spark, partitions).mapInArrow(folded, fold.sql_schema)
+    # One task for each partition, with its index.
+    tasks = spark.range(0, len(partitions), 1, len(partitions))
+    return _past_read_now(span, tasks.mapInArrow(folded, fold.sql_schema))
 
 
-def _refuse_erased_past(spark: SparkSession, span: Span, fold: PartitionFold) -> None:
-    """Compaction leaves the log's start where it is, so only a log without gaps shows all that was there."""
-    partitions = tuple(sorted(span.past))
-    if not partitions:
-        return
-
-    def gaps(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow
-
-        for index in ids(batches):
-            gap = first_gap(fold, partitions[index])
-            yield pyarrow.RecordBatch.from_pydict(
-                {
-                    "partition": pyarrow.array([partitions[index]], pyarrow.int32()),
-                    "gap": pyarrow.array([gap], pyarrow.int64()),
-                }
-            )
-
-    if span.offsets <= HERE_OFFSETS:
-        found = [(partition, first_gap(fold, partition)) for partition in partitions]
-    else:
-        rows = _tasks(spark, partitions).mapInArrow(gaps, "partition int, gap bigint").collect()
-        found = [(row["partition"], row["gap"]) for row in rows]
-    missing = [(partition, gap) for partition, gap in found if gap is not None]
-    if missing:
-        partition, gap = min(missing)
-        raise HorizonPassed(
-            f"{span.topic} at {span.stop}: {span.topic}[{partition}] has no record at offset {gap}: compaction (or the "
-            "end of a transaction) left a gap before that position, so its state is not certain: ask for latest"
-        )
+def _past_read_now(span: Span, rows: DataFrame) -> DataFrame:
+    """A past state is read at once and kept: later the log may have been compacted, and could not tell it again."""
+    if not span.past:
+        return rows
+    try:
+        return rows.localCheckpoint()
+    except PythonException as failure:
+        # A task found a gap: its error comes with the whole trace of its worker.
+        for line in str(failure).splitlines():
+            if HorizonPassed.__name__ in line:
+                raise HorizonPassed(line.partition(": ")[2]) from None
+        raise
 
 
 def _folded_here(partitions: tuple[int, ...], fold: PartitionFold) -> pyarrow.Table | None:
@@ -155,16 +140,9 @@ def _folded_here(partitions: tuple[int, ...], fold: PartitionFold) -> pyarrow.Ta
     import pyarrow
 
     batches: list[pyarrow.RecordBatch] = []
-    size = 0
-    for partition in partitions:
-        for batch in fold.rows(partition):
-            batches.append(batch)
-            size += batch.nbytes
-            if size > HERE_BYTES:
-                return None
+    try:
+        for partition in partitions:
+            batches += fold.rows(partition, read_bytes=HERE_BYTES // len(partitions))
+    except TooLarge:
+        return None
     return pyarrow.Table.from_batches(batches, schema=fold.arrow_schema)
-
-
-def _tasks(spark: SparkSession, partitions: tuple[int, ...]) -> DataFrame:
-    """One task for each partition, with its index."""
-    return spark.range(0, len(partitions), 1, len(partitions))
