@@ -278,6 +278,15 @@ def test_all_columns_but_the_key_needs_the_key_s_name(spark: SparkSession, users
         write_table(spark.range(1), users.topic, key=F.col("id"), value=None)
 
 
+def test_a_session_with_speculation_is_refused(
+    spark: SparkSession, connection: Connection, users: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark.sparkContext, "_conf", spark.sparkContext.getConf().set("spark.speculation", "true"))
+    with pytest.raises(BadInput, match="an old value could be written last: make the session without it"):
+        write_table(spark.createDataFrame([("a", "1")], "key string, value string"), users.topic)
+    assert records_of(connection, users.topic) == []
+
+
 def test_a_topic_that_is_not_there_is_not_made(spark: SparkSession, users: Table) -> None:
     frame = spark.createDataFrame([("a", "1")], "key string, value string")
     with pytest.raises(NotFound, match=f"did you mean '{users.topic}'"):
