@@ -233,6 +233,36 @@ def test_fields_become_columns_by_inference_over_every_value(spark: SparkSession
     assert rows["c"].decode_error == "value: does not fit the columns' types"
 
 
+@pytest.mark.parametrize(
+    ("values", "schema", "told"),
+    [
+        ([b'{"Name": 1}', b'{"name": 2}'], None, "the values have the fields Name and name, which"),
+        ([b'{"Name": 1, "name": 2}'], None, "the values have the fields Name and name, which"),
+        ([b'{"key": 1, "value_key": 2}'], None, "the values have the fields key and value_key, which"),
+        ([b'{"key": 1, "KEY": 2}'], None, "the values have the fields KEY and key, which"),
+        ([b'{"a": 1, "a": 2}'], None, "the values have the field a twice, which"),
+        ([b'{"Name": 1}'], "Name INT, name INT", "the schema has the fields Name and name, which"),
+        ([b'{"key": 1}'], "key INT, Value_Key INT", "the schema has the fields key and Value_Key, which"),
+    ],
+)
+def test_two_fields_that_would_be_one_column_are_refused(
+    spark: SparkSession, connection: Connection, users: Table, *, values: list[bytes], schema: str | None, told: str
+) -> None:
+    write_log(connection, users.topic, puts(*[(str(n).encode(), value, 0) for n, value in enumerate(values)]))
+    with pytest.raises(BadInput) as refusal:
+        read_table(spark, users.topic, columns=True, schema=schema)
+    advice = "Spark's columns can't tell apart: give a schema with one of them, or read without columns"
+    assert str(refusal.value) == f"{told} {advice}"
+    assert spark.conf.get("spark.sql.caseSensitive") == "false"
+
+
+def test_fields_that_differ_in_case_inside_an_object_are_all_there(spark: SparkSession, users: Table) -> None:
+    users.put("a", {"seen": {"X": 1}})
+    users.put("b", {"seen": {"x": 2}})
+    rows = {row.key: row.seen.asDict() for row in read_table(spark, users.topic, columns=True).collect()}
+    assert rows == {"a": {"X": 1, "x": None}, "b": {"X": None, "x": 2}}
+
+
 def test_a_declared_schema_reads_what_fits_and_says_what_does_not(spark: SparkSession, users: Table) -> None:
     users.put("a", {"name": "Alice", "age": 25})
     users.put("b", {"name": "Bob", "age": "old"})

@@ -43,8 +43,9 @@ def test_several_columns_make_one_object_and_a_null_field_stays_null(
         b"u1": '{"name":"Zoë","age":30}'.encode(),
         b"u2": b'{"name":null,"age":null}',
     }
-    write_table(people, users.topic, key="id", value=None)
-    assert users.get("u1") == {"name": "Zoë", "age": 30, "admin": True}
+    for name in ("id", "ID"):
+        write_table(people, users.topic, key=name, value=None)
+        assert users.get("u1") == {"name": "Zoë", "age": 30, "admin": True}
 
 
 def test_a_null_struct_is_a_tombstone_and_one_of_nulls_is_not(
@@ -270,6 +271,20 @@ def test_a_mistake_in_the_call_is_told_at_once(
     with pytest.raises(BadInput) as refusal:
         write_table(frame, users.topic, **options)
     assert told in str(refusal.value)
+
+
+def test_all_columns_but_the_key_needs_the_key_s_name(spark: SparkSession, users: Table) -> None:
+    with pytest.raises(BadInput, match="the key is an expression: give key its name"):
+        write_table(spark.range(1), users.topic, key=F.col("id"), value=None)
+
+
+def test_a_session_with_speculation_is_refused(
+    spark: SparkSession, connection: Connection, users: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark.sparkContext, "_conf", spark.sparkContext.getConf().set("spark.speculation", "true"))
+    with pytest.raises(BadInput, match="an old value could be written last: make the session without it"):
+        write_table(spark.createDataFrame([("a", "1")], "key string, value string"), users.topic)
+    assert records_of(connection, users.topic) == []
 
 
 def test_a_topic_that_is_not_there_is_not_made(spark: SparkSession, users: Table) -> None:

@@ -79,8 +79,11 @@ class Encoding:
         if isinstance(self.value, str | Column):
             return _column(frame, self.value)
         if self.value is None:
-            besides = {self.key, HEADERS} if has_headers(frame) else {self.key}
-            names = [name for name in frame.columns if name not in besides]
+            if isinstance(self.key, Column):
+                raise BadInput("value=None is all columns but the key, and the key is an expression: give key its name")
+            # As Spark finds the key: ID is the column id.
+            besides = {self.key.lower(), HEADERS} if has_headers(frame) else {self.key.lower()}
+            names = [name for name in frame.columns if name.lower() not in besides]
         else:
             names = list(self.value)
         if self.value_codec != "json":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -17,12 +19,15 @@ _LIKE = "write it like  name STRING, age INT"
 def as_columns(rows: DataFrame, schema: StructType | str | None) -> DataFrame:
     """`key`, a column for each field, `partition`, `offset`, `timestamp`, `decode_error`.
 
-    A field of such a name is shown as `value_NAME`. A value that does not fit the schema has what fits of it, and
-    says so in `decode_error`. A table whose values are no objects keeps its column `value`.
+    A field of such a name is shown as `value_NAME`; BadInput names two fields that would be one column. A value that
+    does not fit the schema has what fits of it, and says so in `decode_error`. A table whose values are no objects
+    keeps its column `value`.
     """
     fields = _given(schema) if schema is not None else _inferred(rows)
     if not fields:
         return rows
+    case_sensitive = rows.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    _refuse_lookalikes(fields, "schema has" if schema is not None else "values have", case_sensitive=case_sensitive)
     typed = StructType([*fields, StructField(_UNREADABLE, StringType())])
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _UNREADABLE}
     parsed = rows.withColumn("parsed", F.from_json("value", typed, options))
@@ -46,6 +51,20 @@ def _shown_name(name: str) -> str:
     return f"value_{name}" if name.lower() in _RESERVED else name
 
 
+def _refuse_lookalikes(fields: list[StructField], holder: str, *, case_sensitive: bool) -> None:
+    """BadInput for two fields that Spark would take for one column: a value of one of them would be lost."""
+    known: dict[str, str] = {}
+    for name in (field.name for field in fields):
+        shown = _shown_name(name) if case_sensitive else _shown_name(name).lower()
+        if shown in known:
+            both = f"the field {name} twice" if known[shown] == name else f"the fields {known[shown]} and {name}"
+            raise BadInput(
+                f"the {holder} {both}, which Spark's columns can't tell apart: give a schema with one of them, "
+                "or read without columns"
+            )
+        known[shown] = name
+
+
 def _given(schema: StructType | str) -> list[StructField]:
     if isinstance(schema, StructType):
         return list(schema)
@@ -63,6 +82,11 @@ def _inferred(rows: DataFrame) -> list[StructField]:
     """The fields of all values that are objects, in the order of their names."""
     spark = rows.sparkSession
     objects = rows.where(F.ltrim("value").startswith("{")).select("value")
-    strings = getattr(objects._jdf, "as")(spark._jvm.org.apache.spark.sql.Encoders.STRING())  # type: ignore[union-attr]
-    found = DataFrame(spark._jsparkSession.read().json(strings), spark).schema
+    jvm: Any = spark._jvm
+    # A session of its own, where Name and name are two fields: else Spark keeps one of them, and says nothing.
+    exact = spark._jsparkSession.cloneSession()
+    exact.conf().set("spark.sql.caseSensitive", True)
+    values = jvm.org.apache.spark.sql.classic.Dataset.ofRows(exact, objects._jdf.queryExecution().analyzed())
+    strings = getattr(values, "as")(jvm.org.apache.spark.sql.Encoders.STRING())
+    found = DataFrame(exact.read().json(strings), spark).schema
     return [field for field in found if field.name != "_corrupt_record"]

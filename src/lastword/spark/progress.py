@@ -26,6 +26,7 @@ class GroupProgress(StreamingQueryListener):
     def __init__(self, spark: SparkSession, group: GroupPosition) -> None:
         self._spark = spark
         self._group = group
+        # Held through each commit: a listener's thread and `follow` must not overtake one another.
         self._lock = threading.Lock()
         self._run_id: str | None = None
         # What came before it was known which query is ours.
@@ -45,8 +46,8 @@ class GroupProgress(StreamingQueryListener):
         with self._lock:
             self._run_id = run_id
             early, self._early = self._early, []
-        for event in early:
-            self._take(event)
+            for event in early:
+                self._take(event)
 
     def raise_refusal(self) -> None:
         """Raises why the group can't be committed to, if it is for good: the cluster may come back."""
@@ -60,16 +61,19 @@ class GroupProgress(StreamingQueryListener):
         """Nothing was read."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        self._take(event)
+        self._arrived(event)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        self._take(event)
+        self._arrived(event)
 
-    def _take(self, event: QueryProgressEvent | QueryTerminatedEvent) -> None:
+    def _arrived(self, event: QueryProgressEvent | QueryTerminatedEvent) -> None:
         with self._lock:
             if self._run_id is None:
                 self._early.append(event)
-                return
+            else:
+                self._take(event)
+
+    def _take(self, event: QueryProgressEvent | QueryTerminatedEvent) -> None:
         if isinstance(event, QueryProgressEvent):
             if str(event.progress.runId) == self._run_id:
                 self._reached = end_positions(source.endOffset for source in event.progress.sources)
@@ -79,17 +83,18 @@ class GroupProgress(StreamingQueryListener):
             self.leave()
 
     def _commit(self) -> None:
-        if self._reached == self._committed:
+        reached = dict(self._reached)
+        if reached == self._committed:
             return
         try:
-            self._group.commit(self._reached)
+            self._group.commit(reached)
         except ClusterUnreachable:
             # The next batch commits more than this one; and the end of the query tries once more.
             return
         except LastwordError as refusal:
             self._refusal = refusal
             return
-        self._committed = self._reached
+        self._committed = reached
 
 
 def end_positions(end_offsets: Iterable[str | None]) -> dict[str, Position]:

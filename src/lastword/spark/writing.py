@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -105,6 +105,7 @@ def write_table(
     consumer group after each batch. `trigger` is what Spark's `trigger` takes, such as {"availableNow": True}.
     """
     connection = connection_of(df.sparkSession)
+    _refuse_speculation(df.sparkSession)
     encoding = Encoding(key=key, value=value, key_codec=key_codec, value_codec=value_codec, order=order)
     if mode not in ("append", "replace"):
         raise BadInput(f"mode={mode!r}: choose append or replace")
@@ -129,6 +130,15 @@ def write_table(
     writer = _batchwise(df, topic, connection, encoding, progress).outputMode(output_mode)
     writer = writer.option("checkpointLocation", str(checkpoint))
     return _started(writer.trigger(**trigger) if trigger else writer, progress)
+
+
+def _refuse_speculation(spark: SparkSession) -> None:
+    """BadInput for a session that runs a slow task twice at once: the attempt that lost may write after the other."""
+    if spark.sparkContext.getConf().get("spark.speculation", "false").strip().lower() == "true":
+        raise BadInput(
+            "the session has spark.speculation=true: two attempts of a task would write at once, and an old value "
+            "could be written last: make the session without it"
+        )
 
 
 def _batchwise(
@@ -184,7 +194,10 @@ def _started(writer: DataStreamWriter, progress: GroupProgress | None) -> Stream
 
 @contextmanager
 def _kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """The frame, evaluated once however often it is asked: what was checked is what is written."""
+    """The frame, evaluated once however often it is asked: what was checked is what is written.
+
+    But for what a lost executor kept: Spark computes that again.
+    """
     kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         yield kept
