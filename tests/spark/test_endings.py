@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
+
+import pytest
 
 from support.processes import alive
-from support.programs import SESSION, run, start
+from support.programs import SESSION, jars_without_archives, run, start
 
 JOB_WITHOUT_END = """
 print(jvm, flush=True)
@@ -54,3 +57,64 @@ def test_ctrl_c_ends_a_running_job_its_program_and_its_jvm() -> None:
     assert err.splitlines()[-1] == "KeyboardInterrupt"
     assert "ERROR" not in err
     assert not alive(jvm)
+
+
+def test_ctrl_c_while_a_session_is_stopped_ends_the_jvm_and_is_told() -> None:
+    # The JVM sleeps: it is certain that somebody waits for its end.
+    program = start(
+        SESSION
+        + """
+import os, signal, threading
+stopping = spark.sparkContext._gateway.proc
+spark.stop()
+os.kill(jvm, signal.SIGSTOP)
+threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    stop(spark)
+except KeyboardInterrupt:
+    print("told", stopping.poll())
+""",
+        {},
+    )
+    try:
+        out, err = program.communicate(timeout=120)
+    finally:
+        program.kill()
+
+    assert (out.split(), err) == (["told", str(-signal.SIGKILL)], "")
+
+
+FAILS = """
+import sys, warnings
+# PySpark leaves the pipe of a JVM that has not started open.
+warnings.simplefilter("ignore", ResourceWarning)
+from pathlib import Path
+from lastword.core.errors import LastwordError
+from lastword.kafka.connection import Connection
+from lastword.spark import session
+try:
+    session(Connection(bootstrap_servers="127.0.0.1:1"), settings={settings!r}, jars=Path({jars!r}))
+except LastwordError as refusal:
+    print(refusal)
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"spark.driver.memory": "2 potatoes"}, "Invalid maximum heap size: -Xmx2 potatoes"),
+        ({"spark.driver.port": "abc"}, "The value 'abc' in the config \"spark.driver.port\" is invalid"),
+    ],
+)
+def test_a_start_that_fails_says_why_in_one_line_and_leaves_no_archive(
+    settings: dict[str, str], reason: str, tmp_path: Path
+) -> None:
+    jars = jars_without_archives(tmp_path / "jars")
+
+    out = run(FAILS.format(settings=settings, jars=str(jars)), {})
+
+    assert len(out.splitlines()) == 1
+    assert out.startswith("Spark would not start at local[*]: ")
+    assert reason in out
+    assert out.endswith(": check --master and the settings\n")
+    assert [path.name for path in jars.glob("*spark*.jsa")] == []

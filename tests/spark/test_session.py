@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+from typing import Any
 
 import pytest
 from pyspark import SparkContext
@@ -23,6 +24,26 @@ def test_a_second_session_for_the_same_cluster_is_the_first_one(spark: SparkSess
 def test_a_second_session_for_another_cluster_is_refused(spark: SparkSession) -> None:
     with pytest.raises(BadInput, match=r"for another cluster runs in this process: stop it first, with  lastword"):
         session(Connection(bootstrap_servers="another:9092"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "other"),
+    [
+        ({"master": "local[1]"}, r"at the master local\[2\]"),
+        ({"settings": {"spark.driver.memory": "3g"}}, r"with another spark\.driver\.memory"),
+    ],
+)
+def test_what_the_running_session_lacks_is_refused(
+    spark: SparkSession, connection: Connection, asked: dict[str, Any], other: str
+) -> None:
+    with pytest.raises(BadInput, match=rf"a Spark session {other} runs in this process: stop it first"):
+        session(connection, **asked)
+
+
+def test_what_the_running_session_has_may_be_asked_for_again(spark: SparkSession, connection: Connection) -> None:
+    again = session(connection, master="local[2]", delta=True, settings={"spark.driver.memory": "1g"})
+
+    assert again.sparkContext is spark.sparkContext
 
 
 def test_settings_reach_spark_and_its_jvm(spark: SparkSession) -> None:

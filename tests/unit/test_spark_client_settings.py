@@ -8,7 +8,7 @@ import pytest
 
 from lastword.core.errors import BadInput
 from lastword.kafka.connection import Connection
-from lastword.spark.client_settings import JavaSettings, java_settings
+from lastword.spark.client_settings import JavaSettings, java_settings, portable
 from support.canary import CANARY
 
 PROVIDER = {
@@ -111,11 +111,9 @@ def test_a_password_is_in_no_repr() -> None:
     assert CANARY not in repr(made)
 
 
-def test_kerberos_needs_no_login_of_ours() -> None:
-    assert options(sasl_mechanism="GSSAPI", sasl_kerberos_service_name="kafka") == {
-        "sasl.mechanism": "GSSAPI",
-        "sasl.kerberos.service.name": "kafka",
-    }
+def test_kerberos_is_refused_by_its_mechanism_and_not_by_one_of_its_settings() -> None:
+    with pytest.raises(BadInput, match=r"sasl\.mechanism=GSSAPI: for Spark lastword translates PLAIN, SCRAM"):
+        translated(sasl_kerberos_keytab="a.keytab", sasl_kerberos_principal="ann", sasl_mechanism="GSSAPI")
 
 
 def test_another_mechanism_is_refused_with_those_that_work() -> None:
@@ -148,6 +146,37 @@ def test_certificates_become_stores_and_the_key_a_secret(tmp_path: Path) -> None
         "LASTWORD_SECRET_SSL_KEYSTORE_KEY": "-----BEGIN key-----\n",
         "LASTWORD_SECRET_SSL_KEY_PASSWORD": CANARY,
     }
+
+
+def test_a_certificate_s_remarks_may_be_in_any_language(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("# Zürich\nCA\n", encoding="utf-8")
+
+    assert options(ssl_ca_location=str(tmp_path / "ca.pem"))["ssl.truststore.certificates"] == "# Zürich\nCA\n"
+
+
+def test_a_portable_connection_has_the_text_of_its_files(tmp_path: Path) -> None:
+    for name in ("ca", "certificate", "key"):
+        (tmp_path / f"{name}.pem").write_text(f"{name} text")
+    files = {f"ssl.{name}.location": str(tmp_path / f"{name}.pem") for name in ("ca", "certificate", "key")}
+    here = Connection(bootstrap_servers="host:9092", properties={**files, "client.id": "me"}, patience_s=3)
+
+    assert portable(here) == Connection(
+        bootstrap_servers="host:9092",
+        properties={
+            "ssl.ca.pem": "ca text",
+            "ssl.certificate.pem": "certificate text",
+            "ssl.key.pem": "key text",
+            "client.id": "me",
+        },
+        patience_s=3,
+    )
+
+
+def test_a_portable_connection_whose_file_is_gone_is_refused_by_the_setting(tmp_path: Path) -> None:
+    here = Connection(bootstrap_servers="host:9092", properties={"ssl.key.location": str(tmp_path / "gone.pem")})
+
+    with pytest.raises(BadInput, match=r"ssl\.key\.location=.*gone\.pem: No such file or directory"):
+        portable(here)
 
 
 def test_certificates_given_as_text_are_taken_as_they_are() -> None:

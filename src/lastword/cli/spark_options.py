@@ -81,7 +81,8 @@ def running_spark(args: argparse.Namespace, *, delta: bool = False) -> Iterator[
 
     is_ours = SparkContext._active_spark_context is None
     # Spark's log would repeat every failure over many lines; whoever wants it sets the level.
-    settings = {"spark.log.level": "OFF", **options.settings(args.set, like="spark.driver.memory=8g")}
+    quiet = {"spark.log.level": "OFF"} if is_ours else {}
+    settings = {**quiet, **options.settings(args.set, like="spark.driver.memory=8g")}
     spark = session(connection, master=args.master, settings=settings, delta=delta, ui=args.ui, tell=Progress().line)
     progress.clear()
     try:

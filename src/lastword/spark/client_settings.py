@@ -7,7 +7,7 @@ environment variable, which Kafka's own client resolves (its EnvVarConfigProvide
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lastword.core.errors import BadInput
@@ -30,9 +30,6 @@ _SAME = frozenset(
         "reconnect.backoff.max.ms",
         "reconnect.backoff.ms",
         "retry.backoff.ms",
-        "sasl.kerberos.kinit.cmd",
-        "sasl.kerberos.min.time.before.relogin",
-        "sasl.kerberos.service.name",
         "session.timeout.ms",
         "ssl.cipher.suites",
         "ssl.key.password",
@@ -63,6 +60,12 @@ _FROM_FILE = {
     "ssl.ca.location": "ssl.truststore.certificates",
     "ssl.certificate.location": "ssl.keystore.certificate.chain",
     "ssl.key.location": "ssl.keystore.key",
+}
+# The same text under librdkafka's own names, for machines that don't have the files.
+_AS_TEXT = {
+    "ssl.ca.location": "ssl.ca.pem",
+    "ssl.certificate.location": "ssl.certificate.pem",
+    "ssl.key.location": "ssl.key.pem",
 }
 # About librdkafka's own workings, or its log: nothing that the Java client could do otherwise.
 _OURS_ALONE = (
@@ -102,10 +105,12 @@ class JavaSettings:
 def java_settings(connection: Connection) -> JavaSettings:
     """The settings of a connection for the Java client; BadInput names one that it has no counterpart for."""
     given = {name: _text(value) for name, value in connection.properties.items()}
+    # First, because a mechanism that can't be had would else be refused by the name of one of its settings.
+    login = _login(given)
     plain: dict[str, str] = {}
     for name, value in given.items():
         plain.update(_translated(name, value))
-    plain.update(_login(given))
+    plain.update(login)
     plain.update(_stores(plain))
     options = {"bootstrap.servers": connection.bootstrap_servers}
     secrets: dict[str, str] = {}
@@ -121,6 +126,17 @@ def java_settings(connection: Connection) -> JavaSettings:
         options["config.providers.env.class"] = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
         options["config.providers.env.param.allowlist.pattern"] = f"{SECRET_PREFIX}.*"
     return JavaSettings(options=options, secrets=secrets)
+
+
+def portable(connection: Connection) -> Connection:
+    """The connection for a machine that has none of its TLS files: with their text, which librdkafka takes too."""
+    properties: dict[str, str | int | float | bool] = {}
+    for name, value in connection.properties.items():
+        if text_name := _AS_TEXT.get(name):
+            properties[text_name] = _content(name, _text(value))
+        else:
+            properties[name] = value
+    return replace(connection, properties=properties)
 
 
 def _translated(name: str, value: str) -> dict[str, str]:
@@ -170,12 +186,14 @@ _LOGIN = ("sasl.username", "sasl.password")
 
 def _login(given: Mapping[str, str]) -> dict[str, str]:
     mechanism = given.get("sasl.mechanism", given.get("sasl.mechanisms"))
-    if mechanism is None or mechanism == "GSSAPI":
+    if mechanism is None:
         return {}
     module = _LOGIN_MODULES.get(mechanism)
     if module is None:
         known = ", ".join(_LOGIN_MODULES)
-        raise BadInput(f"client setting sasl.mechanism={mechanism}: for Spark lastword translates {known}")
+        raise BadInput(
+            f"client setting sasl.mechanism={mechanism}: for Spark lastword translates {known}: use one of them"
+        )
     user, password = given.get("sasl.username", ""), given.get("sasl.password", "")
     return {"sasl.jaas.config": f"{module} required username={_quoted(user)} password={_quoted(password)};"}
 
@@ -191,7 +209,7 @@ def _stores(plain: Mapping[str, str]) -> dict[str, str]:
 
 def _content(name: str, path: str) -> str:
     try:
-        return Path(path).read_text(encoding="ascii")
+        return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as failure:
         reason = failure.strerror if isinstance(failure, OSError) else "not PEM text"
         raise BadInput(f"client setting {name}={path}: {reason}: Spark's client takes PEM files") from None

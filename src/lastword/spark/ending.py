@@ -23,6 +23,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession, SQLContext
 
 from lastword.spark.class_archive import ClassArchive
+from lastword.spark.jvm_errors import JvmErrors
 
 # The JVM takes well under a second to end; the first one on a machine also writes its class archive.
 _PATIENCE_S = 15.0
@@ -38,6 +39,7 @@ class _Life:
     """What must be put in order when the JVM of this process ends."""
 
     archive: ClassArchive
+    errors: JvmErrors
     before: _Handler  # what Ctrl-C did before the session
     owner: int
     interrupted: bool = False
@@ -50,17 +52,19 @@ def stop(spark: SparkSession) -> None:
     """Ends the session and its JVM, and returns when that is gone; another session may be made afterwards."""
     gateway = SparkContext._gateway
     # A JVM that has died can't be asked to stop anything, and PySpark would warn of it.
-    if gateway is not None and gateway.proc.poll() is None:
-        with suppress(Py4JError, OSError):
-            spark.stop()
-    end_jvm()
+    try:
+        if gateway is not None and gateway.proc.poll() is None:
+            with suppress(Py4JError, OSError):
+                spark.stop()
+    finally:
+        end_jvm()
 
 
 @contextmanager
-def watched(archive: ClassArchive) -> Iterator[None]:
+def watched(archive: ClassArchive, errors: JvmErrors) -> Iterator[None]:
     """The JVM that is started in the block ends with Python at the latest, soon after Ctrl-C, or if the block fails."""
     global _life  # noqa: PLW0603 - PySpark has one JVM in a process
-    _life = _Life(archive=archive, before=signal.getsignal(signal.SIGINT), owner=os.getpid())
+    _life = _Life(archive=archive, errors=errors, before=signal.getsignal(signal.SIGINT), owner=os.getpid())
     try:
         yield
     except BaseException:
@@ -79,19 +83,34 @@ def end_jvm() -> None:
         return
     _life = None
     status = None
-    if gateway is not None:
-        _stop_listening(SparkContext._active_spark_context)
-        status = _ended(gateway.proc, _patience(life))
-        _forget()
-        # After the JVM, because a connection that was interrupted would wait for an answer of it.
-        gateway.shutdown()
-    if life is not None:
-        life.archive.finish(whole=status == 0)
-        if signal.getsignal(signal.SIGINT) is _on_interrupt:
-            _handle_interrupts(life.before)
+    try:
+        if gateway is not None:
+            _stop_listening(SparkContext._active_spark_context)
+            # py4j tells the JVM, in a thread of its own, which objects are garbage, and logs a stack if it is gone.
+            gateway._gateway_client.garbage_collect_object = _say_nothing
+            status = _ended(gateway.proc, _patience(life))
+    finally:
+        if gateway is not None:
+            _forget()
+            # After the JVM, because a connection that was interrupted would wait for an answer of it.
+            gateway.shutdown()
+        if life is not None:
+            _put_in_order(life, status)
 
 
 atexit.register(end_jvm)
+
+
+def _say_nothing(*_: object) -> None:
+    pass
+
+
+def _put_in_order(life: _Life, status: int | None) -> None:
+    life.errors.ended()
+    # What a start that failed has loaded is not what the next one needs.
+    life.archive.finish(whole=status == 0 and not life.interrupted)
+    if signal.getsignal(signal.SIGINT) is _on_interrupt:
+        _handle_interrupts(life.before)
 
 
 def _patience(life: _Life | None) -> float:
@@ -108,9 +127,14 @@ def _ended(process: subprocess.Popen[bytes], patience_s: float) -> int:
             process.stdin.close()
     try:
         return process.wait(patience_s)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+    except subprocess.TimeoutExpired:
         process.kill()
         return process.wait()
+    except BaseException:
+        # Whoever has pressed Ctrl-C meanwhile is told, and leaves no JVM all the same.
+        process.kill()
+        process.wait()
+        raise
 
 
 def _stop_listening(context: SparkContext | None) -> None:

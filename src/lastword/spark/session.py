@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from lastword.core.errors import BadInput, LastwordError
@@ -15,18 +17,34 @@ from lastword.core.home import default_home, default_jars
 from lastword.kafka.connection import Connection
 from lastword.kafka.jars import ensure_jars, spark_lock
 from lastword.kafka.java import find_java
+from lastword.spark.class_archive import ClassArchive
 from lastword.spark.client_settings import java_settings
 from lastword.spark.driver import driver_environment, executors_python, java_options, spark_archive
 from lastword.spark.ending import end_jvm, watched
-from lastword.spark.settings import LOOPBACK, checked, is_local, session_settings
+from lastword.spark.jvm_errors import JvmErrors, java_text, reason_of
+from lastword.spark.settings import LOOPBACK, checked, checked_master, is_local, session_settings
+
+_ANY_MASTER = "local[*]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """How a session was made."""
+
+    master: str
+    settings: Mapping[str, str]
+    delta: bool
+    ui: bool
+
 
 _connections: WeakKeyDictionary[SparkContext, Connection] = WeakKeyDictionary()
+_ways: WeakKeyDictionary[SparkContext, _Asked] = WeakKeyDictionary()
 
 
 def session(
     connection: Connection,
     *,
-    master: str = "local[*]",
+    master: str = _ANY_MASTER,
     settings: Mapping[str, str] | None = None,
     delta: bool = False,
     ui: bool = False,
@@ -35,15 +53,17 @@ def session(
 ) -> SparkSession:
     """A session whose tables are the topics of a cluster; `settings` are any of Spark's and win over ours.
 
-    There is one in a process: while it runs, it is given again, and BadInput says when it is another cluster's.
+    There is one in a process: while it runs, it is given again, and BadInput says when it is another cluster's, or
+    lacks something that is asked for here.
     """
-    running = _running(connection)
+    given = checked(settings or {})
+    master = checked_master(given.get("spark.master", master))
+    asked = _Asked(master=master, settings=dict(given), delta=delta, ui=ui)
+    running = _running(connection, asked)
     if running is not None:
         return running
     # A JVM without a session has the environment of its former one, whose secrets may be others.
     end_jvm()
-    given = checked(settings or {})
-    master = given.get("spark.master", master)
     java, cache, lock, client = (
         find_java(),
         jars or default_jars(default_home()),
@@ -61,18 +81,14 @@ def session(
     # Where the driver's address is told, what it shows besides (its UI) is for this machine alone.
     local_ip = LOOPBACK if conf.contains("spark.driver.host") else None
     python = executors_python(given, local=is_local(master))
-    with driver_environment(java, python, local_ip, client.secrets), watched(archive):
-        try:
-            # Secrets apart from the configuration, which is on the JVM's command line. Executors on this machine have
-            # them from the driver.
-            context = SparkContext(conf=conf, environment={} if is_local(master) else dict(client.secrets))
-        except Exception as failure:
-            reason = str(failure).strip().splitlines()[0]
-            raise LastwordError(
-                f"Spark would not start at {master}: {reason}: check --master and the settings"
-            ) from failure
-    _connections[context] = connection
-    return SparkSession(context)
+    # Secrets apart from the configuration, which is on the JVM's command line. Executors on this machine have them
+    # from the driver.
+    to_executors = {} if is_local(master) else dict(client.secrets)
+    with driver_environment(java, python, local_ip, client.secrets):
+        spark = _started(conf, to_executors, archive)
+    _connections[spark.sparkContext] = connection
+    _ways[spark.sparkContext] = asked
+    return spark
 
 
 def connection_of(spark: SparkSession) -> Connection:
@@ -83,8 +99,24 @@ def connection_of(spark: SparkSession) -> Connection:
     return connection
 
 
-def _running(connection: Connection) -> SparkSession | None:
-    """The session of this process; BadInput when it can't serve the connection."""
+def _started(conf: SparkConf, to_executors: dict[str, str], archive: ClassArchive) -> SparkSession:
+    errors = JvmErrors()
+    try:
+        with watched(archive, errors), java_text():
+            gateway = launch_gateway(conf, {"stderr": errors.writer})  # type: ignore[no-untyped-call]
+            errors.launched()
+            spark = SparkSession(SparkContext(gateway=gateway, conf=conf, environment=to_executors))
+    except Exception as failure:
+        reason = reason_of(failure, errors.ended())
+        raise LastwordError(
+            f"Spark would not start at {conf.get('spark.master')}: {reason}: check --master and the settings"
+        ) from failure
+    errors.release()
+    return spark
+
+
+def _running(connection: Connection, asked: _Asked) -> SparkSession | None:
+    """The session of this process; BadInput when it can't serve what is asked."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         raise BadInput("lastword starts Spark's JVM itself: run the program with python and not with spark-submit")
     context = SparkContext._active_spark_context
@@ -92,8 +124,19 @@ def _running(connection: Connection) -> SparkSession | None:
         return None
     if context not in _connections:
         raise BadInput("a Spark session that is not lastword's runs in this process: stop it first, with spark.stop()")
-    if _connections[context] != connection:
-        raise BadInput(
-            "a Spark session for another cluster runs in this process: stop it first, with  lastword.spark.stop(spark)"
-        )
+    other = "for another cluster" if _connections[context] != connection else _difference(_ways[context], asked)
+    if other is not None:
+        raise BadInput(f"a Spark session {other} runs in this process: stop it first, with  lastword.spark.stop(spark)")
     return SparkSession(context)
+
+
+def _difference(running: _Asked, asked: _Asked) -> str | None:
+    """What the running session has otherwise; whatever is left to its default may be anything."""
+    if asked.master not in (_ANY_MASTER, running.master):
+        return f"at the master {running.master}"
+    for name, value in asked.settings.items():
+        if running.settings.get(name) != value and name != "spark.master":
+            return f"with another {name}"
+    if asked.delta and not running.delta:
+        return "without Delta"
+    return "without its UI" if asked.ui and not running.ui else None

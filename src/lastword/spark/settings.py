@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,6 +30,8 @@ _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
+# A standalone master may be several (host:port,host:port), and a test cluster is local-cluster[workers,cores,MB].
+_MASTER = re.compile(r"local|local\[(\*|\d+)( *, *\d+)?\]|local-cluster\[\d+,\d+,\d+\]|spark://\S+:\d+|yarn|k8s://\S+")
 # Settings that are lists, and what stands between two of them: one that is given is added to ours.
 _LISTS = {"spark.driver.extraClassPath": os.pathsep, "spark.jars": ",", "spark.sql.extensions": ","}
 
@@ -39,6 +42,15 @@ def checked(given: Mapping[str, str]) -> Mapping[str, str]:
         if not name.startswith("spark."):
             raise BadInput(f"Spark setting {name}: Spark's settings start with spark.")
     return given
+
+
+def checked_master(master: str) -> str:
+    """The master; BadInput when Spark would know no such kind, which it says in a hundred lines."""
+    if not _MASTER.fullmatch(master):
+        raise BadInput(
+            f"Spark master {master!r}: expected local, local[2], local[*], spark://host:port, yarn or k8s://https://..."
+        )
+    return master
 
 
 def session_settings(
