@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput, HorizonPassed
+from lastword.spark.client_settings import portable
 from lastword.spark.fold import shown_rows
 from lastword.spark.json_columns import as_columns
 from lastword.spark.partition_fold import PartitionFold, TooLarge, ids
@@ -68,7 +69,7 @@ def table_of(
     if columns and codec_named(value).name != "json":
         raise BadInput(f"only JSON values have columns, and the value codec is {value}: leave columns out")
     fold = PartitionFold(
-        connection=connection_of(spark),
+        connection=portable(connection_of(spark)),
         topic=span.topic,
         start=span.start,
         stop=span.stop,
@@ -86,7 +87,7 @@ def table_of(
 def live_rows(spark: SparkSession, span: Span) -> DataFrame:
     """The live rows of every partition, key and value as bytes: a key that lives in two partitions comes twice."""
     fold = PartitionFold(
-        connection=connection_of(spark),
+        connection=portable(connection_of(spark)),
         topic=span.topic,
         start=span.start,
         stop=span.stop,
