@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 LASTWORD := $(BIN)/lastword
 STAMP := $(VENV)/.installed
 SOAK_ROUNDS ?= 10
-# The tests wait more than they work: four at a time keep two cores busy. One of them has all that need Spark.
-WORKERS ?= 4
+# The tests wait more than they work: three at a time keep two cores busy.
+WORKERS ?= 3
 
 .PHONY: help setup up down test soak check bench docs lock clean
 
@@ -14,7 +14,7 @@ help:
 	@echo "make setup   the virtual environment .venv with the command lastword, and the jars of Kafka and Spark"
 	@echo "make up      a local Kafka with a compacted table in it; prints 'ready' (PORT=19092 for another port)"
 	@echo "make down    stop it (the data is kept)"
-	@echo "make test    every test, on real Kafka and real Spark"
+	@echo "make test    the tests, on real Kafka and real Spark and real Spark"
 	@echo "make check   lint, types, layers and unit tests (under a minute)"
 	@echo "make soak    the crash tests with their counts turned up"
 	@echo "make bench   the benchmarks, into docs/benchmarks.md"
@@ -43,10 +43,12 @@ down: $(STAMP)
 	@$(LASTWORD) down
 
 test: setup check
-	$(BIN)/python -m pytest tests/kafka tests/spark --numprocesses $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest tests/kafka --numprocesses $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest tests/spark -m quick
 
 soak: setup
-	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/kafka tests/spark -m soak
+	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/kafka -m soak
+	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/spark
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -15,13 +15,6 @@ from support.canary import CANARY
 from support.in_process import InProcess
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests of this folder go to one worker: each that has one of them starts a JVM, which is dear."""
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 @pytest.fixture(scope="session")
 def connection(connection: Connection) -> Connection:
     """To the tests' cluster, which asks for no login, with one all the same: its password must show nowhere."""

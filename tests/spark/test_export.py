@@ -137,6 +137,7 @@ def test_csv_is_read_back_as_it_was(verb: InProcess, people: Table, tmp_path: Pa
     assert datetime.fromisoformat(rows[0]["timestamp"]).tzinfo is not None
 
 
+@pytest.mark.quick
 def test_json_lines_are_loaded_back_byte_for_byte(
     verb: InProcess, connection: Connection, people: Table, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
@@ -70,6 +71,7 @@ def disagreements(table: DataFrame, records: Iterable[Record]) -> list[str]:
     return [] if {row.key: row for row in found} == fold(records) else ["rows"]
 
 
+@pytest.mark.quick
 @given(logs=many_logs)
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_newest_record_of_each_key_is_the_fold_whatever_shares_a_bit_of_the_map(
@@ -81,6 +83,7 @@ def test_the_newest_record_of_each_key_is_the_fold_whatever_shares_a_bit_of_the_
         assert disagreements(newest_per_key(frame(spark, records), map_words=words), records) == []
 
 
+@pytest.mark.quick
 @given(before=many_logs, after=many_logs, overlap=st.integers(0, 5))
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_changes_merged_into_a_state_give_the_fold_of_both_even_when_they_overlap(
@@ -99,6 +102,7 @@ def test_changes_merged_into_a_state_give_the_fold_of_both_even_when_they_overla
     assert disagreements(merged, records) == []
 
 
+@pytest.mark.quick
 def test_the_oracle_objects_to_a_fold_by_timestamp_and_to_one_that_drops_tombstones_first(spark: SparkSession) -> None:
     records = records_of(
         [(b"a", b"old", 0, 9, 1), (b"a", b"new", 0, 1, 1), (b"b", b"1", 0, 2, 1), (b"b", None, 0, 3, 1)]
@@ -111,11 +115,13 @@ def test_the_oracle_objects_to_a_fold_by_timestamp_and_to_one_that_drops_tombsto
     assert disagreements(right.where("value is not null"), records) == ["a key twice"]
 
 
+@pytest.mark.quick
 def test_a_record_that_comes_twice_counts_once(spark: SparkSession) -> None:
     records = records_of([(b"a", b"1", 0, 1, 1), (b"b", b"2", 1, 1, 1)])
     assert disagreements(newest_per_key(frame(spark, records * 2)), records) == []
 
 
+@pytest.mark.quick
 def test_values_go_through_no_aggregate(spark: SparkSession) -> None:
     one = frame(spark, records_of([(b"a", b"1", 0, 1, 1)]))
     plan = newest_per_key(one)._jdf.queryExecution().toString()

@@ -96,6 +96,7 @@ def test_the_table_is_the_fold_of_what_was_committed_and_the_replica_before_and_
         ]
 
 
+@pytest.mark.quick
 def test_the_oracle_objects_to_a_table_without_its_tombstones(
     spark: SparkSession, connection: Connection, topic_name: str
 ) -> None:
@@ -106,6 +107,7 @@ def test_the_oracle_objects_to_a_table_without_its_tombstones(
     assert rows_of(read_table(spark, topic_name, key="bytes", at="0:1")) != law(committed[1:])
 
 
+@pytest.mark.quick
 def test_records_are_the_raw_log_with_tombstones_and_headers(
     spark: SparkSession, connection: Connection, topic_name: str
 ) -> None:
@@ -136,6 +138,7 @@ def test_an_empty_topic_is_an_empty_table(spark: SparkSession, connection: Conne
     assert read_table(spark, topic_name, columns=True).collect() == []
 
 
+@pytest.mark.quick
 def test_a_past_position_is_answered_while_the_log_has_no_gap_and_refused_after_compaction(
     spark: SparkSession, connection: Connection, topic_name: str, tmp_path: Path, reader: str
 ) -> None:
@@ -184,6 +187,7 @@ def test_a_position_that_is_not_there_or_names_no_partition_of_the_topic_is_refu
         read_table(spark, "no-such-topic")
 
 
+@pytest.mark.quick
 def test_what_a_codec_can_t_read_is_null_with_the_reason_beside_it(
     spark: SparkSession, connection: Connection, topic_name: str, reader: str
 ) -> None:
@@ -210,6 +214,7 @@ def test_each_codec_gives_its_own_type(spark: SparkSession, connection: Connecti
         read_table(spark, topic_name, value="avro")
 
 
+@pytest.mark.quick
 def test_fields_become_columns_by_inference_over_every_value(spark: SparkSession, users: Table) -> None:
     users.put("a", {"name": "Alice", "age": 25, "offset": "mine"})
     users.put("b", {"name": "Bob", "tags": ["x"]})
@@ -304,6 +309,7 @@ def test_the_log_s_bounds_are_taken_once_so_a_later_write_is_not_in_the_table(
     assert [(row.key, row.value) for row in table.collect()] == [("a", "1")]
 
 
+@pytest.mark.quick
 def test_changes_are_streamed_from_a_position_on(
     spark: SparkSession, connection: Connection, users: Table, tmp_path: Path
 ) -> None:

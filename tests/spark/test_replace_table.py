@@ -38,6 +38,7 @@ def test_new_and_changed_rows_are_written_and_missing_keys_deleted(
     assert len(records_of(connection, users.topic)) == 5 + 3
 
 
+@pytest.mark.quick
 def test_the_second_time_nothing_is_written(spark: SparkSession, connection: Connection, users: Table) -> None:
     frame = spark.range(50).selectExpr(
         "concat('k', id) as key", "named_struct('n', id, 'none', cast(null as int)) value"

@@ -52,6 +52,7 @@ def people(made: MakeTopic) -> str:
     return table.topic
 
 
+@pytest.mark.quick
 def test_a_table_has_one_row_for_each_live_key(verb: InProcess, people: str) -> None:
     printed = verb(
         "sql", f"SELECT age, count(*) AS people, min(name) AS first FROM `{people}` GROUP BY age ORDER BY age"
@@ -122,6 +123,7 @@ def test_a_table_shows_some_rows_and_says_when_there_are_more(verb: InProcess, p
     assert verb("sql", query, "--limit", "1", "--json") == '{"key":"ann"}\n'
 
 
+@pytest.mark.quick
 def test_only_topics_that_the_query_names_are_read(
     spark: SparkSession, connection: Connection, made: MakeTopic, people: str
 ) -> None:

@@ -22,6 +22,7 @@ from support.command_line import CommandLine
 from support.topics import records_of, state_of
 
 
+@pytest.mark.quick
 def test_json_text_is_written_as_it_is_and_only_null_is_a_tombstone(
     spark: SparkSession, connection: Connection, users: Table
 ) -> None:
@@ -116,6 +117,7 @@ def test_headers_pass_through(spark: SparkSession, connection: Connection, users
     }
 
 
+@pytest.mark.quick
 def test_every_key_goes_where_put_puts_it(spark: SparkSession, connection: Connection, topic_name: str) -> None:
     create_topic(connection, topic_name, partitions=7)
     dice = random.Random(20260101)
@@ -155,6 +157,7 @@ def test_a_large_value_is_written_and_one_beyond_the_topics_limit_is_one_clear_l
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.quick
 def test_null_keys_are_refused_with_their_number_and_a_sample_and_nothing_is_written(
     spark: SparkSession, connection: Connection, users: Table
 ) -> None:
