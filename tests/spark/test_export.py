@@ -146,16 +146,17 @@ def test_json_lines_are_loaded_back_byte_for_byte(
         writer.write(b"\xfe\xff", b"1")
         writer.write(b"null", b"null")
         writer.write(b"exact", b'{"b": 1.10, "a": 123456789012345678901234567890}')
+        writer.write(b"named", b'{"decode_error":"a field of its own"}')
     done = verb.run("export", people.topic, str(tmp_path / "out"), "--format", "jsonl")
     assert (done.code, done.stderr) == (
         0,
         "lastword: 2 of the rows could not be decoded: their decode_error says why\n",
     )
-    assert (marker(tmp_path / "out")["rows"], marker(tmp_path / "out")["unreadable"]) == (6, 2)
+    assert (marker(tmp_path / "out")["rows"], marker(tmp_path / "out")["unreadable"]) == (7, 2)
     (tmp_path / "all.jsonl").write_bytes(b"".join(part.read_bytes() for part in parts(tmp_path / "out")))
     copy = f"{people.topic}-copy"
     create_topic(connection, copy, partitions=3)
-    assert verb("load", copy, str(tmp_path / "all.jsonl"), "--format", "jsonl") == "6 records acknowledged\n"
+    assert verb("load", copy, str(tmp_path / "all.jsonl"), "--format", "jsonl") == "7 records acknowledged\n"
     there, here = fold_topic(connection, copy).rows, fold_topic(connection, people.topic).rows
     assert {key: record.value for key, record in there.items()} == {key: record.value for key, record in here.items()}
     verb("topic", "delete", copy)

@@ -219,7 +219,7 @@ def _json_lines(rows: DataFrame, key: str, value: str) -> DataFrame:
         for batch in batches:
             records = map(Record, *[batch.column(name).to_pylist() for name in _RECORD])
             texts = [row_json(record, key_codec, value_codec, placed=True) for record in records]
-            errors = [json.loads(text)["decode_error"] if b'"decode_error":' in text else None for text in texts]
+            errors = [json.loads(text).get("decode_error") if b'"decode_error":' in text else None for text in texts]
             yield pyarrow.RecordBatch.from_pydict(
                 {
                     "line": pyarrow.array([text.decode() for text in texts], pyarrow.string()),
