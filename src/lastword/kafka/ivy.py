@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lastword.core.errors import ExtraMissing, JarsUnavailable
+from lastword.core.quoting import quoted
 from lastword.kafka.java import Java
 from lastword.kafka.trust import proxy_options, trust_options, trusted_by_python
 
@@ -129,15 +130,10 @@ def _command(java: Java, folder: Path, trusted: tuple[bytes, ...]) -> list[str |
     # In a file of our own and not on the command line, where every user of the machine could read a proxy's password.
     arguments = folder / "java.args"
     arguments.touch(mode=0o600)
-    arguments.write_text("\n".join(_quoted(option) for option in options), encoding="utf-8")
+    arguments.write_text("\n".join(quoted(option) for option in options), encoding="utf-8")
     # The layout is relative to the working directory: brackets in an absolute path would be taken for a pattern.
     places = ("-settings", "settings.xml", "-ivy", "ivy.xml", "-retrieve", _LAYOUT)
     return [java.executable, f"@{arguments.name}", "-jar", find_ivy(), *places]
-
-
-def _quoted(option: str) -> str:
-    escaped = option.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def _lines(ivy: subprocess.Popen[bytes], stall_seconds: float) -> Iterator[str]:

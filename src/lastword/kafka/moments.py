@@ -24,8 +24,6 @@ def position_at(connection: Connection, topic: str, moment_ms: int, last: Positi
     for place in found:
         if place.error is not None:
             raise translated(place.error, f"{topic}[{place.partition}]")
+    offsets = {place.partition: place.offset for place in found}
     # A negative offset says that no record is that late.
-    return Position(
-        {place.partition: min(place.offset, last[place.partition]) for place in found if place.offset >= 0}
-        | {place.partition: last[place.partition] for place in found if place.offset < 0}
-    )
+    return Position({p: min(offset, last[p]) if offset >= 0 else last[p] for p, offset in offsets.items()})

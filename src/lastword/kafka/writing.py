@@ -19,7 +19,7 @@ from lastword.kafka.connection import Connection, translated
 from lastword.kafka.live_settings import settings_now
 from lastword.kafka.nudge import NUDGE_KEY
 
-_MAX_RECORD_BYTES = 64 * 1024 * 1024
+MAX_RECORD_BYTES = 64 * 1024 * 1024
 _ACK_EVERY = 10_000
 _BATCH_BYTES = 1_000_000
 _BATCH_FRAME_BYTES = 100
@@ -47,7 +47,7 @@ class Writer:
         self._patience_s = patience_s
         self._single = connection.producer(
             linger_ms=0,
-            message_max_bytes=_MAX_RECORD_BYTES,
+            message_max_bytes=MAX_RECORD_BYTES,
             message_timeout_ms=int(patience_s * 1000),
             # As in a load: whether a value fits into the topic must not depend on how it is written.
             compression_type="lz4",
@@ -164,7 +164,7 @@ def load(
         batch_size=_batch_bytes(admin, topic),
         queue_buffering_max_messages=500_000,
         queue_buffering_max_kbytes=512 * 1024,
-        message_max_bytes=_MAX_RECORD_BYTES,
+        message_max_bytes=MAX_RECORD_BYTES,
         message_timeout_ms=int(patience_s * 1000),
         compression_type="lz4",
         # A callback for each success would cost a third of the speed; what is not reported as failed after a flush

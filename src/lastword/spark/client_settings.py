@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lastword.core.errors import BadInput
+from lastword.core.quoting import quoted
 from lastword.kafka.connection import LAW, Connection
 
 # Spark shows the names of an executor's variables and hides the value of each whose name says that it is a secret.
@@ -19,17 +20,22 @@ SECRET_PREFIX = "LASTWORD_SECRET_"  # noqa: S105 - a name, not a secret
 # The same meaning under the same name.
 _SAME = frozenset(
     {
+        "batch.size",
         "client.dns.lookup",
         "client.id",
         "client.rack",
+        "compression.type",
         "connections.max.idle.ms",
         "fetch.max.bytes",
         "fetch.min.bytes",
+        "linger.ms",
+        "max.partition.fetch.bytes",
         "max.poll.interval.ms",
         "metadata.max.age.ms",
         "reconnect.backoff.max.ms",
         "reconnect.backoff.ms",
         "retry.backoff.ms",
+        "sasl.mechanism",
         "session.timeout.ms",
         "ssl.cipher.suites",
         "ssl.key.password",
@@ -38,15 +44,10 @@ _SAME = frozenset(
 # The same meaning under another name.
 _RENAMED = {
     "compression.codec": "compression.type",
-    "compression.type": "compression.type",
     "fetch.message.max.bytes": "max.partition.fetch.bytes",
     "fetch.wait.max.ms": "fetch.max.wait.ms",
-    "linger.ms": "linger.ms",
-    "batch.size": "batch.size",
-    "max.partition.fetch.bytes": "max.partition.fetch.bytes",
     "message.max.bytes": "max.request.size",
     "queue.buffering.max.ms": "linger.ms",
-    "sasl.mechanism": "sasl.mechanism",
     "sasl.mechanisms": "sasl.mechanism",
     "socket.receive.buffer.bytes": "receive.buffer.bytes",
     "socket.send.buffer.bytes": "send.buffer.bytes",
@@ -55,13 +56,8 @@ _RENAMED = {
     "ssl.certificate.pem": "ssl.keystore.certificate.chain",
     "ssl.key.pem": "ssl.keystore.key",
 }
-# Files whose text the Java client takes: it wants certificate and key in one store, librdkafka in two files.
-_FROM_FILE = {
-    "ssl.ca.location": "ssl.truststore.certificates",
-    "ssl.certificate.location": "ssl.keystore.certificate.chain",
-    "ssl.key.location": "ssl.keystore.key",
-}
-# The same text under librdkafka's own names, for machines that don't have the files.
+# The text of a file under librdkafka's own name for it: for machines that don't have the file, and for the Java client,
+# which wants certificate and key in one store where librdkafka has two files.
 _AS_TEXT = {
     "ssl.ca.location": "ssl.ca.pem",
     "ssl.certificate.location": "ssl.certificate.pem",
@@ -104,7 +100,7 @@ class JavaSettings:
 
 def java_settings(connection: Connection) -> JavaSettings:
     """The settings of a connection for the Java client; BadInput names one that it has no counterpart for."""
-    given = {name: _text(value) for name, value in connection.properties.items()}
+    given = {name: _text(value) for name, value in portable(connection).properties.items()}
     # First, because a mechanism that can't be had would else be refused by the name of one of its settings.
     login = _login(given)
     plain: dict[str, str] = {}
@@ -147,8 +143,6 @@ def _translated(name: str, value: str) -> dict[str, str]:
         return {name: value}
     if java_name := _RENAMED.get(name):
         return {java_name: value}
-    if java_name := _FROM_FILE.get(name):
-        return {java_name: _content(name, value)}
     if name in LAW or name in _ALSO_OURS or name in _LOGIN or name.startswith(_OURS_ALONE):
         return {}
     raise BadInput(
@@ -195,7 +189,7 @@ def _login(given: Mapping[str, str]) -> dict[str, str]:
             f"client setting sasl.mechanism={mechanism}: for Spark lastword translates {known}: use one of them"
         )
     user, password = given.get("sasl.username", ""), given.get("sasl.password", "")
-    return {"sasl.jaas.config": f"{module} required username={_quoted(user)} password={_quoted(password)};"}
+    return {"sasl.jaas.config": f"{module} required username={quoted(user)} password={quoted(password)};"}
 
 
 def _stores(plain: Mapping[str, str]) -> dict[str, str]:
@@ -213,12 +207,6 @@ def _content(name: str, path: str) -> str:
     except (OSError, UnicodeDecodeError) as failure:
         reason = failure.strerror if isinstance(failure, OSError) else "not PEM text"
         raise BadInput(f"client setting {name}={path}: {reason}: Spark's client takes PEM files") from None
-
-
-def _quoted(text: str) -> str:
-    """As a value of a JAAS entry."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def _text(value: str | float | bool) -> str:

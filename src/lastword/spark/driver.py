@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyspark
 
+from lastword.core.quoting import quoted
 from lastword.kafka.java import Java
 from lastword.spark.class_archive import ClassArchive, class_archive
 from lastword.spark.client_settings import SECRET_PREFIX
@@ -38,7 +39,7 @@ def java_options(archive: ClassArchive, given: str) -> str:
     """The driver's Java options, in Spark's quoting; those given come last and so win."""
     log = f"-Dlog4j2.configurationFile={_HERE / 'log4j2.properties'}"
     ours = ["-XX:-UsePerfData", *_COMPILE_LATER, *archive.options, log]
-    return " ".join([*map(_quoted, ours), given]).strip()
+    return " ".join([*map(quoted, ours), given]).strip()
 
 
 def executors_python(settings: Mapping[str, str], *, local: bool) -> str:
@@ -74,9 +75,3 @@ def driver_environment(java: Java, python: str, local_ip: str | None, secrets: M
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-def _quoted(option: str) -> str:
-    """As one word for Spark's launcher, also with a space in it."""
-    escaped = option.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -23,6 +23,7 @@ from lastword.core.errors import DecodeError, HorizonPassed
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import Columns, Queue, no_cyclic_garbage, read_columns
+from lastword.spark.span import Span
 
 # Before each value in the dict: offset and timestamp. A tombstone is no bytes at all.
 _HEAD = Struct(">qq")
@@ -34,10 +35,13 @@ _FILES = 32
 _BATCH_ROWS = 8192
 _BATCH_BYTES = 16 * 1024**2
 
-ROW_SCHEMA = (
-    "raw_key binary, key {key}, value {value}, partition int, offset bigint, timestamp timestamp, decode_error string"
-)
-_ARROW_TYPES = {"string": pyarrow.string(), "bigint": pyarrow.int64(), "binary": pyarrow.binary()}
+_ARROW_TYPES = {
+    "bigint": pyarrow.int64(),
+    "binary": pyarrow.binary(),
+    "int": pyarrow.int32(),
+    "string": pyarrow.string(),
+    "timestamp": pyarrow.timestamp("us", tz="UTC"),
+}
 _SQL_TYPES = {"string": "string", "json": "string", "bytes": "binary", "int": "bigint"}
 
 
@@ -50,31 +54,29 @@ class PartitionFold:
     """What a task needs to fold one partition; it travels to the workers."""
 
     connection: Connection
-    topic: str
-    start: Position
-    stop: Position
+    span: Span
     key_codec: str
     value_codec: str
     memory_bytes: int
-    # The partitions that went on after the stop, so that a gap before it may be what compaction erased.
-    past: frozenset[int] = frozenset()
 
     @property
     def sql_schema(self) -> str:
-        return ROW_SCHEMA.format(key=_SQL_TYPES[self.key_codec], value=_SQL_TYPES[self.value_codec])
+        return ", ".join(f"{name} {kind}" for name, kind in self._columns_of_a_row)
 
     @property
     def arrow_schema(self) -> pyarrow.Schema:
-        return pyarrow.schema(
-            [
-                ("raw_key", pyarrow.binary()),
-                ("key", _ARROW_TYPES[_SQL_TYPES[self.key_codec]]),
-                ("value", _ARROW_TYPES[_SQL_TYPES[self.value_codec]]),
-                ("partition", pyarrow.int32()),
-                ("offset", pyarrow.int64()),
-                ("timestamp", pyarrow.timestamp("us", tz="UTC")),
-                ("decode_error", pyarrow.string()),
-            ]
+        return pyarrow.schema([(name, _ARROW_TYPES[kind]) for name, kind in self._columns_of_a_row])
+
+    @property
+    def _columns_of_a_row(self) -> tuple[tuple[str, str], ...]:
+        return (
+            ("raw_key", "binary"),
+            ("key", _SQL_TYPES[self.key_codec]),
+            ("value", _SQL_TYPES[self.value_codec]),
+            ("partition", "int"),
+            ("offset", "bigint"),
+            ("timestamp", "timestamp"),
+            ("decode_error", "string"),
         )
 
     def rows(self, partition: int, *, read_bytes: int | None = None) -> Iterator[pyarrow.RecordBatch]:
@@ -92,25 +94,26 @@ class PartitionFold:
                 yield from self._batches(partition, rows)
 
     def _columns(self, partition: int) -> Iterator[Columns]:
-        """The committed records; HorizonPassed at the first gap of a past partition.
+        """The committed records; HorizonPassed at the first gap of a past partition, which compaction may have left.
 
         Checked while they are read, because the cleaner may come between a check and a read.
         """
-        expected, end = self.start[partition], self.stop[partition]
+        expected, end, is_past = self.span.start[partition], self.span.stop[partition], partition in self.span.past
         start, stop = Position({partition: expected}), Position({partition: end})
-        for batch in read_columns(self.connection, self.topic, start=start, stop=stop, queue=Queue()):
+        for batch in read_columns(self.connection, self.span.topic, start=start, stop=stop, queue=Queue()):
             for columns in batch:
-                if partition in self.past and columns.offsets[-1] - expected + 1 != len(columns.offsets):
+                if is_past and columns.offsets[-1] - expected + 1 != len(columns.offsets):
                     present = set(columns.offsets)
                     raise self._gap(partition, next(o for o in range(expected, end) if o not in present))
                 expected = columns.offsets[-1] + 1
                 yield columns
-        if partition in self.past and expected < end:
+        if is_past and expected < end:
             raise self._gap(partition, expected)
 
     def _gap(self, partition: int, offset: int) -> HorizonPassed:
+        topic = self.span.topic
         return HorizonPassed(
-            f"{self.topic} at {self.stop}: {self.topic}[{partition}] has no record at offset {offset}: compaction (or "
+            f"{topic} at {self.span.stop}: {topic}[{partition}] has no record at offset {offset}: compaction (or "
             "the end of a transaction) left a gap before that position, so its state is not certain: ask for latest"
         )
 
@@ -129,7 +132,7 @@ class PartitionFold:
                     decoded_values,
                     pyarrow.array(numpy.full(len(batch), partition, dtype="i4")),
                     pyarrow.array(heads[0::2]),
-                    pyarrow.array(heads[1::2] * 1000).cast(pyarrow.timestamp("us", tz="UTC")),
+                    pyarrow.array(heads[1::2] * 1000).cast(_ARROW_TYPES["timestamp"]),
                     pyarrow.array(errors, pyarrow.string()),
                 ],
                 schema=self.arrow_schema,

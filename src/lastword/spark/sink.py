@@ -11,14 +11,14 @@ from pyspark.sql import DataFrame
 
 from lastword.core.errors import BadInput, ClusterUnreachable, LastwordError, NotFound, WriteFailed
 from lastword.kafka.connection import Connection
+from lastword.kafka.writing import MAX_RECORD_BYTES
 from lastword.spark.client_settings import java_settings
 
-# As large as the other writers': whether a value fits into the topic must not depend on who writes it.
-_MAX_RECORD_BYTES = 64 * 1024 * 1024
 _DEFAULTS = {
     "compression.type": "lz4",
-    "max.request.size": str(_MAX_RECORD_BYTES),
-    "buffer.memory": str(2 * _MAX_RECORD_BYTES),
+    # As large as the other writers': whether a value fits into the topic must not depend on who writes it.
+    "max.request.size": str(MAX_RECORD_BYTES),
+    "buffer.memory": str(2 * MAX_RECORD_BYTES),
 }
 _LAW = {"acks": "all", "enable.idempotence": "true"}
 

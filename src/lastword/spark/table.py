@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lastword.core.codecs import codec_named
-from lastword.core.errors import BadInput, HorizonPassed
+from lastword.core.errors import BadInput
 from lastword.spark.client_settings import portable
+from lastword.spark.failures import one_line_failures
 from lastword.spark.fold import shown_rows
 from lastword.spark.json_columns import as_columns
 from lastword.spark.partition_fold import PartitionFold, TooLarge, ids
@@ -68,17 +68,10 @@ def table_of(
         raise BadInput("a schema is for columns: give columns=True with it")
     if columns and codec_named(value).name != "json":
         raise BadInput(f"only JSON values have columns, and the value codec is {value}: leave columns out")
-    fold = PartitionFold(
-        connection=portable(connection_of(spark)),
-        topic=span.topic,
-        start=span.start,
-        stop=span.stop,
-        key_codec=codec_named(key).name,
-        value_codec=codec_named(value).name,
-        memory_bytes=fold_memory_bytes,
-        past=span.past,
-    )
-    rows = _folded(spark, span, fold)
+    rows = _live(spark, span, codec_named(key).name, codec_named(value).name, fold_memory_bytes)
+    if len(span.stop) > 1:
+        rows = shown_rows(rows, "raw_key")
+    rows = rows.drop("raw_key")
     if keep:
         rows = rows.persist()
     return as_columns(rows, schema) if columns else rows
@@ -86,27 +79,18 @@ def table_of(
 
 def live_rows(spark: SparkSession, span: Span) -> DataFrame:
     """The live rows of every partition, key and value as bytes: a key that lives in two partitions comes twice."""
+    return _live(spark, span, "bytes", "bytes", FOLD_MEMORY_BYTES).select("key", "value", "partition")
+
+
+def _live(spark: SparkSession, span: Span, key_codec: str, value_codec: str, memory_bytes: int) -> DataFrame:
+    """The live rows of every partition, decoded, with the bytes of each key as `raw_key`."""
     fold = PartitionFold(
         connection=portable(connection_of(spark)),
-        topic=span.topic,
-        start=span.start,
-        stop=span.stop,
-        key_codec="bytes",
-        value_codec="bytes",
-        memory_bytes=FOLD_MEMORY_BYTES,
-        past=span.past,
+        span=span,
+        key_codec=key_codec,
+        value_codec=value_codec,
+        memory_bytes=memory_bytes,
     )
-    return _live(spark, span, fold).select("key", "value", "partition")
-
-
-def _folded(spark: SparkSession, span: Span, fold: PartitionFold) -> DataFrame:
-    rows = _live(spark, span, fold)
-    if len(span.stop) > 1:
-        rows = shown_rows(rows, "raw_key")
-    return rows.drop("raw_key")
-
-
-def _live(spark: SparkSession, span: Span, fold: PartitionFold) -> DataFrame:
     partitions = span.partitions
     if not partitions:
         return spark.createDataFrame([], fold.sql_schema)
@@ -119,21 +103,12 @@ def _live(spark: SparkSession, span: Span, fold: PartitionFold) -> DataFrame:
 
     # One task for each partition, with its index.
     tasks = spark.range(0, len(partitions), 1, len(partitions))
-    return _past_read_now(span, tasks.mapInArrow(folded, fold.sql_schema))
-
-
-def _past_read_now(span: Span, rows: DataFrame) -> DataFrame:
-    """A past state is read at once and kept: later the log may have been compacted, and could not tell it again."""
+    rows = tasks.mapInArrow(folded, fold.sql_schema)
     if not span.past:
         return rows
-    try:
+    # Read at once and kept: later the log may have been compacted, and could not tell its past again.
+    with one_line_failures(f"reading {span.topic} at {span.stop}"):
         return rows.localCheckpoint()
-    except PythonException as failure:
-        # A task found a gap: its error comes with the whole trace of its worker.
-        for line in str(failure).splitlines():
-            if HorizonPassed.__name__ in line:
-                raise HorizonPassed(line.partition(": ")[2]) from None
-        raise
 
 
 def _folded_here(partitions: tuple[int, ...], fold: PartitionFold) -> pyarrow.Table | None:
