@@ -11,10 +11,10 @@ WORKERS ?= 3
 .PHONY: help setup up down test soak check bench docs lock clean
 
 help:
-	@echo "make setup   the virtual environment .venv with the command lastword, and the jars of Kafka and Spark"
+	@echo "make setup   the virtual environment .venv with the command lastword, the jars of Kafka and Spark, and Spark made ready"
 	@echo "make up      a local Kafka with a compacted table in it; prints 'ready' (PORT=19092 for another port)"
 	@echo "make down    stop it (the data is kept)"
-	@echo "make test    the tests, on real Kafka and real Spark and real Spark"
+	@echo "make test    the tests, on real Kafka and real Spark"
 	@echo "make check   lint, types, layers and unit tests (under a minute)"
 	@echo "make soak    the crash tests with their counts turned up"
 	@echo "make bench   the benchmarks, into docs/benchmarks.md"

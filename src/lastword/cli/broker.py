@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib.util import find_spec
 
 from lastword.cli import options
 from lastword.cli.output import Progress, print_json, print_table
@@ -48,7 +49,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
     options.sub_parser(
         subs,
         "fetch",
-        "fetch and verify the jars of the broker and of Spark's connector, and start nothing",
+        "fetch and verify the jars of the broker and of Spark's connector, and prepare Spark to start fast",
         "lastword broker fetch",
         fetch,
     )
@@ -83,6 +84,10 @@ def fetch(_args: argparse.Namespace) -> int:
     progress = Progress()
     java, cache = find_java(), default_jars(default_home())
     broker, spark = (ensure_jars(lock, cache, java, progress.line) for lock in (broker_lock(), spark_lock()))
+    if find_spec("pyspark") is not None:
+        from lastword.spark.first_start import take_first_start
+
+        take_first_start(progress.line)
     progress.clear()
     counts = f"{len(broker)} jars of the broker and {len(spark)} of Spark's connector"
     print(f"{counts} in {cache}, for Java {java.version} from {java.origin}")

@@ -40,6 +40,7 @@ class _Life:
 
     archive: ClassArchive
     errors: JvmErrors
+    tell: Callable[[str], None]
     before: _Handler  # what Ctrl-C did before the session
     owner: int
     interrupted: bool = False
@@ -61,10 +62,11 @@ def stop(spark: SparkSession) -> None:
 
 
 @contextmanager
-def watched(archive: ClassArchive, errors: JvmErrors) -> Iterator[None]:
+def watched(archive: ClassArchive, errors: JvmErrors, tell: Callable[[str], None]) -> Iterator[None]:
     """The JVM that is started in the block ends with Python at the latest, soon after Ctrl-C, or if the block fails."""
     global _life  # noqa: PLW0603 - PySpark has one JVM in a process
-    _life = _Life(archive=archive, errors=errors, before=signal.getsignal(signal.SIGINT), owner=os.getpid())
+    before = signal.getsignal(signal.SIGINT)
+    _life = _Life(archive=archive, errors=errors, tell=tell, before=before, owner=os.getpid())
     try:
         yield
     except BaseException:
@@ -88,6 +90,8 @@ def end_jvm() -> None:
             _stop_listening(SparkContext._active_spark_context)
             # py4j tells the JVM, in a thread of its own, which objects are garbage, and logs a stack if it is gone.
             gateway._gateway_client.garbage_collect_object = _say_nothing
+            if life is not None and life.archive.unfinished is not None and not life.interrupted:
+                life.tell("keeping Spark's classes for its next start, once")
             status = _ended(gateway.proc, _patience(life))
     finally:
         if gateway is not None:

@@ -85,7 +85,7 @@ def session(
     # from the driver.
     to_executors = {} if is_local(master) else dict(client.secrets)
     with driver_environment(java, python, local_ip, client.secrets):
-        spark = _started(conf, to_executors, archive)
+        spark = _started(conf, to_executors, archive, tell)
     _connections[spark.sparkContext] = connection
     _ways[spark.sparkContext] = asked
     return spark
@@ -99,10 +99,12 @@ def connection_of(spark: SparkSession) -> Connection:
     return connection
 
 
-def _started(conf: SparkConf, to_executors: dict[str, str], archive: ClassArchive) -> SparkSession:
+def _started(
+    conf: SparkConf, to_executors: dict[str, str], archive: ClassArchive, tell: Callable[[str], None]
+) -> SparkSession:
     errors = JvmErrors()
     try:
-        with watched(archive, errors), java_text():
+        with watched(archive, errors, tell), java_text():
             gateway = launch_gateway(conf, {"stderr": errors.writer})  # type: ignore[no-untyped-call]
             errors.launched()
             spark = SparkSession(SparkContext(gateway=gateway, conf=conf, environment=to_executors))

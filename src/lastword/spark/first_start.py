@@ -1,0 +1,54 @@
+"""Spark's first start on a machine, taken ahead of the first query: it leaves the class archive that others map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow
+from pyspark.sql import SparkSession
+
+from lastword.core.home import default_home, default_jars
+from lastword.kafka.connection import Connection
+from lastword.kafka.jars import ensure_jars, spark_lock
+from lastword.kafka.java import find_java
+from lastword.spark.driver import spark_archive
+from lastword.spark.ending import stop
+from lastword.spark.fold import shown_rows
+from lastword.spark.json_columns import as_columns
+from lastword.spark.session import session
+
+# Nothing here reads a topic, so nobody need listen there.
+_NO_CLUSTER = Connection(bootstrap_servers="127.0.0.1:1")
+# The JVM lives for seconds, and the archive it leaves does not depend on how its code was compiled.
+_QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.log.level": "OFF"}
+
+
+def take_first_start(tell: Callable[[str], None]) -> None:
+    """Starts Spark once and stops it, unless its class archive is there already, or can't be kept."""
+    java, cache, lock = find_java(), default_jars(default_home()), spark_lock()
+    archive = spark_archive(java, cache.absolute(), lock.folder_name, ensure_jars(lock, cache, java, tell))
+    if archive.unfinished is None:
+        return
+    tell("preparing Spark, once: it then starts in half the time")
+    spark = session(_NO_CLUSTER, master="local[1]", settings=_QUICK)
+    try:
+        _load_classes(spark)
+    finally:
+        stop(spark)
+
+
+def _load_classes(spark: SparkSession) -> None:
+    """Does once, on no data to speak of, what reading tables and queries over them do."""
+    spark.read.format("kafka").option("kafka.bootstrap.servers", _NO_CLUSTER.bootstrap_servers).option(
+        "subscribe", "none"
+    ).load()
+    table = pyarrow.table({"key": ["a", "b"], "value": ['{"n": 1}', '{"n": 2}'], "partition": [0, 1], "offset": [0, 0]})
+    rows = spark.createDataFrame(table).mapInArrow(
+        lambda batches: batches, "key string, value string, partition long, offset long"
+    )
+    shown = shown_rows(rows.selectExpr("*", "key AS raw_key", "now() AS timestamp", "'' AS decode_error"), "raw_key")
+    as_columns(shown.persist(), None).createOrReplaceTempView("rows")
+    spark.sql(
+        "SELECT n, count(*) AS rows, max(timestamp) FROM rows GROUP BY n HAVING n > 0 ORDER BY rows LIMIT 9"
+    ).collect()
+    spark.sql("SELECT DISTINCT a.key, to_json(struct(b.*)) FROM rows a JOIN rows b ON a.key = b.key").toPandas()
