@@ -27,7 +27,9 @@ from lastword.bench.fold_plans import RECIPES, delta_merge, generated_records
 from lastword.bench.memory import family_of
 from lastword.core.errors import LastwordError
 from lastword.kafka.connection import Connection
-from lastword.spark import newest_per_key, read_records, read_table, session, stop
+from lastword.spark import newest_per_key, read_table, session, stop
+from lastword.spark.records import source_options
+from lastword.spark.session import connection_of
 
 Timed = dict[str, float]
 
@@ -82,10 +84,10 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = {}
         if topic := job.get("topic"):
             parquet = str(folder / "parquet")
-            kafka = {SCAN: lambda: read_records(spark, topic), **_recipes(lambda: read_records(spark, topic))}
+            kafka = {SCAN: lambda: _from_kafka(spark, topic), **_recipes(lambda: _from_kafka(spark, topic))}
             kafka[OURS] = lambda: read_table(spark, topic, key="bytes", value="bytes")
             answer["kafka"] = rounds.run(kafka, job["rounds"], warm_up=job["warm_up"])
-            read_records(spark, topic).drop("headers").write.parquet(parquet)
+            _from_kafka(spark, topic).write.parquet(parquet)
             answer["parquet"] = rounds.run(_from_parquet(spark, parquet, rounds), job["rounds"], warm_up=job["warm_up"])
         answer["growth"] = {
             str(keys): _growth(spark, rounds, folder / f"keys-{keys}", job["growth_records"], keys)
@@ -98,6 +100,12 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
 
 def _recipes(records: Callable[[], DataFrame]) -> dict[str, Callable[[], DataFrame]]:
     return {name: (lambda recipe=recipe: recipe(records())) for name, recipe in RECIPES.items()}  # type: ignore[misc]
+
+
+def _from_kafka(spark: SparkSession, topic: str) -> DataFrame:
+    """As `read_records` reads, but for the headers, which no recipe needs."""
+    options = {**source_options(connection_of(spark)), "includeHeaders": "false", "subscribe": topic}
+    return spark.read.format("kafka").options(**options).load().drop("topic", "timestampType")
 
 
 def _from_parquet(spark: SparkSession, parquet: str, rounds: FoldRounds) -> dict[str, Callable[[], DataFrame]]:

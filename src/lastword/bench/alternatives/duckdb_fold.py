@@ -11,8 +11,8 @@ import time
 import duckdb
 
 QUERY = """
-SELECT count(*), sum(at) FROM (
-  SELECT key, max("offset") AS at, arg_max_null(value, "offset") AS value FROM read_parquet(?) GROUP BY key
+SELECT count(*), sum(newest) FROM (
+  SELECT key, max("offset") AS newest, arg_max_null(value, "offset") AS value FROM read_parquet(?) GROUP BY key
 ) WHERE value IS NOT NULL
 """
 
