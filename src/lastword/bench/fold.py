@@ -22,10 +22,10 @@ _SMALL = 10_000
 
 _HOW = """\
 A topic of {records:,} records ({keys:,} keys, {partitions} partitions, values of about 190 bytes, a few tombstones),
-and the same records as Parquet files, in a session of lastword's on all cores with 4 GB for the driver; then
-{larger:,} records of {larger_keys:,} keys in a session of their own, once. All plans take turns in one session, read
-with the same source options and give their rows to Spark's `noop` sink; a plan with other rows ends the benchmark. CPU
-is that of the JVM and all Python workers. The recipes are in
+and the same records as Parquet files, in a session of lastword's on all cores with 4 GB for the driver; then, in the
+same session, {larger:,} records of {larger_keys:,} keys, once. All plans take turns, read with the same source options
+and give their rows to Spark's `noop` sink; a plan with other rows ends the benchmark. CPU is that of the JVM and all
+Python workers. The recipes are in
 [fold_plans.py](../src/lastword/bench/fold_plans.py): the scan alone gives every record; Delta MERGE merges the newest
 records into an empty table. DuckDB {duckdb} folds the same files without Spark
 ([duckdb_fold.py](../src/lastword/bench/alternatives/duckdb_fold.py)). Growth: {growth:,} generated records in Parquet
@@ -48,30 +48,39 @@ class _Bench:
         self._left_out: list[str] = []
 
     def measure(self, connection: Connection, folder: Path) -> None:
-        self._measure_size(connection, folder / "first", self._plan.records, rounds=self._plan.rounds, warm_up=True)
-        self._measure_size(connection, folder / "larger", LARGER * self._plan.records, rounds=1, warm_up=False)
+        records = self._plan.records
+        self._plan.tell(f"fold: filling a topic with {records:,} updates")
+        with updated_topic(connection, records) as first:
+            self._plan.tell(f"fold: filling a topic with {LARGER * records:,} updates")
+            with updated_topic(connection, LARGER * records) as larger:
+                self._measure_sizes(connection, folder, (first, larger))
         self._measure_start(connection, folder)
 
-    def _measure_size(self, connection: Connection, folder: Path, records: int, *, rounds: int, warm_up: bool) -> None:
-        self._plan.tell(f"fold: filling a topic with {records:,} updates")
-        folder.mkdir()
-        with updated_topic(connection, records) as filled:
-            self._plan.tell(f"fold: every plan on {records:,} records, {rounds + warm_up} rounds in all")
-            # Once, and not for a trial with few records.
-            growth = GROWTH_KEYS if not warm_up and records >= GROWTH_RECORDS else ()
-            job = {
-                "servers": connection.bootstrap_servers,
-                "topic": filled.topic,
-                "folder": str(folder),
-                "jars": str(self._plan.jars),
-                "rounds": rounds,
-                "warm_up": warm_up,
-                "growth": growth,
-                "growth_records": GROWTH_RECORDS,
-            }
-            told = run(python("fold_process", json.dumps(job)), folder).answer
-            self._add_sources(records, told)
-            self._add_duckdb(filled, folder)
+    def _measure_sizes(self, connection: Connection, folder: Path, filled: tuple[Filled, Filled]) -> None:
+        folders = [folder / each.topic for each in filled]
+        for place in folders:
+            place.mkdir()
+        first, larger = (
+            {"topic": each.topic, "folder": str(place)} for each, place in zip(filled, folders, strict=True)
+        )
+        self._plan.tell("fold: every plan on both topics")
+        job = {
+            "servers": connection.bootstrap_servers,
+            "folder": str(folder),
+            "jars": str(self._plan.jars),
+            # The first warms up for the second, too.
+            "sizes": [
+                {**first, "rounds": self._plan.rounds, "warm_up": True},
+                {**larger, "rounds": 1, "warm_up": False},
+            ],
+            # Not for a trial with few records.
+            "growth": GROWTH_KEYS if LARGER * self._plan.records >= GROWTH_RECORDS else (),
+            "growth_records": GROWTH_RECORDS,
+        }
+        told = run(python("fold_process", json.dumps(job)), folder).answer
+        for each, place, size in zip(filled, folders, told["sizes"], strict=True):
+            self._add_sources(each.records, size)
+            self._add_duckdb(each, place)
         for keys, timed in told["growth"].items():
             per_record = timed["cpu"] / GROWTH_RECORDS * 1e6
             self._add(f"growth, {int(keys):,} keys: CPU for each record", "µs", [per_record])

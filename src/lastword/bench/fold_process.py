@@ -2,9 +2,9 @@
 
     python -m lastword.bench.fold_process JOB
 
-The job is JSON: servers, topic, folder, rounds, warm_up, growth (records, and numbers of keys). Prints, as JSON, for
-each source and plan the wall and CPU seconds (JVM and Python workers) of each round. All plans of a source must give
-the same rows.
+The job is JSON: servers, jars, folder, growth (numbers of keys), growth_records, and sizes: topic, folder, rounds and
+warm_up of each. Prints, as JSON, for each size, source and plan the wall and CPU seconds (JVM and Python workers) of
+each round. All plans of a source must give the same rows.
 """
 
 from __future__ import annotations
@@ -37,10 +37,9 @@ Timed = dict[str, float]
 class FoldRounds:
     """The rounds of one session: what each plan of each source took."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self._spark = spark
-        self._folder = folder
+    def __init__(self, spark: SparkSession) -> None:
         self._jvm = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
+        self._used: dict[int, float] = {}
 
     def run(self, plans: dict[str, Callable[[], DataFrame]], rounds: int, *, warm_up: bool) -> dict[str, list[Timed]]:
         timed: dict[str, list[Timed]] = {name: [] for name in plans}
@@ -56,11 +55,6 @@ class FoldRounds:
                     timed[name].append(one)
         return timed
 
-    def delta_target(self) -> Path:
-        target = self._folder / "delta"
-        shutil.rmtree(target, ignore_errors=True)
-        return target
-
     def _timed(self, plan: Callable[[], DataFrame]) -> tuple[Timed, tuple[int, int]]:
         began, before = time.monotonic(), self._cpu()
         seen = Observation()
@@ -70,32 +64,36 @@ class FoldRounds:
         return one, (seen.get["rows"], seen.get["offsets"])
 
     def _cpu(self) -> float:
-        # Workers are kept between jobs, so none of theirs is lost.
-        return sum(cpu_seconds(pid) or 0.0 for pid in family_of(self._jvm)) + sum(os.times()[:2])
+        # What a worker has used still counts when it has ended: Spark ends those that are idle for a minute.
+        self._used |= {pid: used for pid in family_of(self._jvm) if (used := cpu_seconds(pid)) is not None}
+        return sum(self._used.values()) + sum(os.times()[:2])
 
 
 def measure(job: dict[str, Any]) -> dict[str, Any]:
-    connection, folder = Connection(bootstrap_servers=job["servers"]), Path(job["folder"])
+    connection, growth = Connection(bootstrap_servers=job["servers"]), Path(job["folder"]) / "growth"
     # Delta's own default of 50 tasks for a table's state is for a cluster.
     settings = {"spark.driver.memory": "4g", "spark.databricks.delta.snapshotPartitions": "2"}
     spark = session(connection, delta=True, jars=Path(job["jars"]), settings=settings)
     try:
-        rounds = FoldRounds(spark, folder)
-        answer: dict[str, Any] = {}
-        if topic := job.get("topic"):
-            parquet = str(folder / "parquet")
-            kafka = {SCAN: lambda: _from_kafka(spark, topic), **_recipes(lambda: _from_kafka(spark, topic))}
-            kafka[OURS] = lambda: read_table(spark, topic, key="bytes", value="bytes")
-            answer["kafka"] = rounds.run(kafka, job["rounds"], warm_up=job["warm_up"])
-            _from_kafka(spark, topic).write.parquet(parquet)
-            answer["parquet"] = rounds.run(_from_parquet(spark, parquet, rounds), job["rounds"], warm_up=job["warm_up"])
-        answer["growth"] = {
-            str(keys): _growth(spark, rounds, folder / f"keys-{keys}", job["growth_records"], keys)
-            for keys in job["growth"]
+        rounds = FoldRounds(spark)
+        return {
+            "sizes": [_size(spark, rounds, size) for size in job["sizes"]],
+            "growth": {
+                str(keys): _growth(spark, rounds, growth, job["growth_records"], keys) for keys in job["growth"]
+            },
         }
-        return answer
     finally:
         stop(spark)
+
+
+def _size(spark: SparkSession, rounds: FoldRounds, size: dict[str, Any]) -> dict[str, Any]:
+    topic, folder = size["topic"], Path(size["folder"])
+    kafka = {SCAN: lambda: _from_kafka(spark, topic), **_recipes(lambda: _from_kafka(spark, topic))}
+    kafka[OURS] = lambda: read_table(spark, topic, key="bytes", value="bytes")
+    from_kafka = rounds.run(kafka, size["rounds"], warm_up=size["warm_up"])
+    _from_kafka(spark, topic).write.parquet(str(folder / "parquet"))
+    from_parquet = rounds.run(_from_parquet(spark, folder), size["rounds"], warm_up=size["warm_up"])
+    return {"kafka": from_kafka, "parquet": from_parquet}
 
 
 def _recipes(records: Callable[[], DataFrame]) -> dict[str, Callable[[], DataFrame]]:
@@ -108,14 +106,18 @@ def _from_kafka(spark: SparkSession, topic: str) -> DataFrame:
     return spark.read.format("kafka").options(**options).load().drop("topic", "timestampType")
 
 
-def _from_parquet(spark: SparkSession, parquet: str, rounds: FoldRounds) -> dict[str, Callable[[], DataFrame]]:
+def _from_parquet(spark: SparkSession, folder: Path) -> dict[str, Callable[[], DataFrame]]:
     def records() -> DataFrame:
-        return spark.read.parquet(parquet)
+        return spark.read.parquet(str(folder / "parquet"))
+
+    def merged() -> DataFrame:
+        shutil.rmtree(folder / "delta", ignore_errors=True)
+        return delta_merge(records(), folder / "delta")
 
     return {
         SCAN: records,
         **_recipes(records),
-        DELTA_MERGE: lambda: delta_merge(records(), rounds.delta_target()),
+        DELTA_MERGE: merged,
         OURS: lambda: newest_per_key(records()),
     }
 

@@ -6,7 +6,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-_EVERY_SECONDS = 0.02
+_EVERY_SECONDS = 0.2
 
 
 class PeakMemory:

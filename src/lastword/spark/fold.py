@@ -18,6 +18,8 @@ TABLE_COLUMNS = ("key", "value", "partition", "offset", "timestamp")
 MAP_WORDS = 1 << 20
 # Spreads the partitions over the map: their offsets all start at 0.
 _STRIDE = 2_654_435_761
+# Sorted by first: Spark compares the first eight bytes of what it sorts quickly, and those of keys are often the same.
+_HASH = "__hash"
 
 
 def newest_per_key(records: DataFrame, *, map_words: int = MAP_WORDS) -> DataFrame:
@@ -40,21 +42,23 @@ def merge(state: DataFrame, changes: DataFrame) -> DataFrame:
 
 def shown_rows(rows: DataFrame, key: str) -> DataFrame:
     """The one row that each key shows, of the live rows that it has in several partitions."""
-    latest_first = Window.partitionBy(key).orderBy(F.desc("timestamp"), F.desc("partition"))
+    latest_first = Window.partitionBy(_HASH, key).orderBy(F.desc("timestamp"), F.desc("partition"))
     # Not row_number() = 1, for which Spark would sort before the shuffle too: here most keys have one row.
     later = F.lag("partition").over(latest_first)
-    return rows.withColumn("later", later).where(F.col("later").isNull()).drop("later")
+    hashed = rows.withColumn(_HASH, F.xxhash64(key))
+    return hashed.withColumn("later", later).where(F.col("later").isNull()).drop("later", _HASH)
 
 
 def _sorted_fold(keyed: DataFrame) -> DataFrame:
     """The law on any records, whatever their size: a sort spills."""
-    newest_first = Window.partitionBy("key").orderBy("partition", F.desc("offset"))
-    of_key = Window.partitionBy("key").rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    newest_first = Window.partitionBy(_HASH, "key").orderBy("partition", F.desc("offset"))
+    of_key = Window.partitionBy(_HASH, "key").rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     is_newest = ~F.lag("partition").over(newest_first).eqNullSafe(F.col("partition"))
     # A tombstone must first beat the values it deletes, and only then is it no row.
     place = F.struct("timestamp", "partition")
     candidate = F.when(F.col("is_newest") & F.col("value").isNotNull(), place)
-    folded = keyed.withColumn("is_newest", is_newest).withColumn("shown", F.max(candidate).over(of_key))
+    hashed = keyed.withColumn(_HASH, F.xxhash64("key"))
+    folded = hashed.withColumn("is_newest", is_newest).withColumn("shown", F.max(candidate).over(of_key))
     return folded.where(F.col("is_newest") & F.col("value").isNotNull() & (F.col("shown") == place)).select(
         *TABLE_COLUMNS
     )

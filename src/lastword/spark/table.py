@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 # Of the rows that one task holds; beyond it they move to the disk.
 FOLD_MEMORY_BYTES = 512 * 1024**2
-# A log of no more offsets, with no more bytes of values, is read by the driver: Spark takes seconds to start a worker.
-HERE_OFFSETS = 50_000
+# A log of no more offsets, with no more bytes of values, is read by the driver: Spark takes seconds to start a worker,
+# and the driver as long for a million records.
+HERE_OFFSETS = 400_000
 HERE_BYTES = 64 * 1024**2
 
 
@@ -68,10 +69,8 @@ def table_of(
         raise BadInput("a schema is for columns: give columns=True with it")
     if columns and codec_named(value).name != "json":
         raise BadInput(f"only JSON values have columns, and the value codec is {value}: leave columns out")
-    rows = _live(spark, span, codec_named(key).name, codec_named(value).name, fold_memory_bytes)
-    if len(span.stop) > 1:
-        rows = shown_rows(rows, "raw_key")
-    rows = rows.drop("raw_key")
+    rows, are_shown = _live(spark, span, codec_named(key).name, codec_named(value).name, fold_memory_bytes)
+    rows = (rows if are_shown else shown_rows(rows, "raw_key")).drop("raw_key")
     if keep:
         rows = rows.persist()
     return as_columns(rows, schema) if columns else rows
@@ -79,11 +78,17 @@ def table_of(
 
 def live_rows(spark: SparkSession, span: Span) -> DataFrame:
     """The live rows of every partition, key and value as bytes: a key that lives in two partitions comes twice."""
-    return _live(spark, span, "bytes", "bytes", FOLD_MEMORY_BYTES).select("key", "value", "partition")
+    rows, _ = _live(spark, span, "bytes", "bytes", FOLD_MEMORY_BYTES)
+    return rows.select("key", "value", "partition")
 
 
-def _live(spark: SparkSession, span: Span, key_codec: str, value_codec: str, memory_bytes: int) -> DataFrame:
-    """The live rows of every partition, decoded, with the bytes of each key as `raw_key`."""
+def _live(
+    spark: SparkSession, span: Span, key_codec: str, value_codec: str, memory_bytes: int
+) -> tuple[DataFrame, bool]:
+    """The live rows of every partition, decoded, with the bytes of each key as `raw_key`; whether no key comes twice.
+
+    False says that it is not known.
+    """
     fold = PartitionFold(
         connection=portable(connection_of(spark)),
         span=span,
@@ -93,9 +98,10 @@ def _live(spark: SparkSession, span: Span, key_codec: str, value_codec: str, mem
     )
     partitions = span.partitions
     if not partitions:
-        return spark.createDataFrame([], fold.sql_schema)
+        return spark.createDataFrame([], fold.sql_schema), True
     if span.offsets <= HERE_OFFSETS and (few := _folded_here(partitions, fold)) is not None:
-        return spark.createDataFrame(few, fold.sql_schema)
+        keys = few.column("raw_key")
+        return spark.createDataFrame(few, fold.sql_schema), len(keys.unique()) == len(keys)
 
     def folded(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         for index in ids(batches):
@@ -104,11 +110,12 @@ def _live(spark: SparkSession, span: Span, key_codec: str, value_codec: str, mem
     # One task for each partition, with its index.
     tasks = spark.range(0, len(partitions), 1, len(partitions))
     rows = tasks.mapInArrow(folded, fold.sql_schema)
+    is_one = len(span.stop) == 1
     if not span.past:
-        return rows
+        return rows, is_one
     # Read at once and kept: later the log may have been compacted, and could not tell its past again.
     with one_line_failures(f"reading {span.topic} at {span.stop}"):
-        return rows.localCheckpoint()
+        return rows.localCheckpoint(), is_one
 
 
 def _folded_here(partitions: tuple[int, ...], fold: PartitionFold) -> pyarrow.Table | None:
