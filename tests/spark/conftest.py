@@ -44,11 +44,14 @@ def verb(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> InProcess:
+) -> Iterator[InProcess]:
     """The command line on the tests' cluster and session, without the seconds that another session would take."""
     settings = "".join(f"{name}={value}\n" for name, value in connection.properties.items())
     (tmp_path / "client.properties").write_text(settings)
     monkeypatch.setenv("LASTWORD_CONFIG", str(tmp_path / "client.properties"))
     monkeypatch.setenv("LASTWORD_BOOTSTRAP_SERVERS", connection.bootstrap_servers)
     monkeypatch.setenv("LASTWORD_HOME", str(tmp_path / "home"))
-    return InProcess(capsys=capsys)
+    # As in a session that the command line starts itself.
+    spark.sparkContext.setLogLevel("OFF")
+    yield InProcess(capsys=capsys)
+    spark.sparkContext.setLogLevel("ERROR")
