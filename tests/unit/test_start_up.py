@@ -34,6 +34,7 @@ def test_importing_lastword_loads_no_client_and_no_spark() -> None:
         ["--help"],
         ["--version"],
         ["load", "--help"],
+        ["demo", "users", "--help"],
         ["broker", "start", "--help"],
         ["sql", "--help"],
         ["export", "--help"],

@@ -33,7 +33,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "export": ("export", "a table as Parquet, Delta, CSV or JSON lines, by Spark"),
     "serve": ("serve", "HTTP over one or more tables"),
     "compare": ("compare", "are two instances of `serve` equal"),
-    "demo": ("demo", "scenarios that play themselves"),
+    "demo": ("demo", "scenarios that play themselves, and generated users"),
     "bench": ("bench", "benchmarks, side by side with the alternative"),
 }
 

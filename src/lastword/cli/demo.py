@@ -1,8 +1,9 @@
-"""The verb `demo`: scenarios that play themselves."""
+"""The verb `demo`: scenarios that play themselves, and generated users."""
 
 from __future__ import annotations
 
 import argparse
+import signal
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,16 +20,45 @@ if TYPE_CHECKING:
 def parser(verb: str) -> argparse.ArgumentParser:
     made = options.verb_parser(
         verb,
-        "Plays a scenario on its own topics, which it makes anew. Starts a local cluster if none runs, and stops it.",
-        "lastword demo profiles",
-        play,
+        "Scenarios that play themselves, and generated users for the pipeline.",
+        "lastword demo profiles\nlastword demo users --rate 500",
     )
-    made.add_argument("name", choices=["profiles"], help="profiles: a user-profile store, step by step")
-    options.add_connection(made)
+    subs = made.add_subparsers(required=True, metavar="NAME")
+    profiles_ = options.sub_parser(
+        subs,
+        "profiles",
+        "a user-profile store, step by step, on its own topic, which it makes anew; "
+        "starts a local cluster if none runs, and stops it",
+        "lastword demo profiles",
+        profiles,
+    )
+    _add_users(subs)
+    options.add_connection(profiles_)
     return made
 
 
-def play(args: argparse.Namespace) -> int:
+def _add_users(subs: options.Subs[argparse.ArgumentParser]) -> None:
+    users_ = options.sub_parser(
+        subs,
+        "users",
+        "write generated users to a topic, after those that are there, until Ctrl-C",
+        "lastword demo users --rate 500\nlastword demo users --count 1000000\n"
+        "lastword demo users --rate 20 --count 100 --seed 7 --topic my_users",
+        users,
+    )
+    count = options.count_argument
+    users_.add_argument("--rate", type=count, metavar="N", help="users a second (default: as fast as possible)")
+    users_.add_argument("--count", type=count, metavar="N", help="end after so many (default: at Ctrl-C or SIGTERM)")
+    users_.add_argument("--seed", type=count, default=0, metavar="N", help="other users for each seed; default 0")
+    users_.add_argument(
+        "--topic",
+        default="new_users",
+        help="default new_users; made with 5 partitions and 1 h of retention if it is not there",
+    )
+    options.add_connection(users_)
+
+
+def profiles(args: argparse.Namespace) -> int:
     from lastword.demo.profiles import ProfilesDemo
 
     started = None
@@ -44,6 +74,35 @@ def play(args: argparse.Namespace) -> int:
         if started is not None:
             started.close()
             print("cluster stopped: nothing is left running")
+    return 0
+
+
+def users(args: argparse.Namespace) -> int:
+    from lastword.demo.user_topic import write_users
+
+    connection = options.connection(args)
+    ended: list[int] = []
+
+    def end(number: int, _frame: object) -> None:
+        ended.append(number)
+        # Once more, and it does not wait for what is not acknowledged yet.
+        signal.signal(number, signal.default_int_handler)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+    progress = Progress("users")
+    written = write_users(
+        connection,
+        topic=args.topic,
+        seed=args.seed,
+        count=args.count,
+        per_second=args.rate,
+        stopped=lambda: bool(ended),
+        progress=lambda done: progress.count(done, args.count),
+    )
+    progress.clear()
+    which = f" ({written.first} to {written.first + written.users - 1} of seed {args.seed})" if written.users else ""
+    print(f"{written.users} users written to {args.topic}{which}, {written.users / written.seconds:,.0f} a second")
     return 0
 
 

@@ -20,7 +20,6 @@ from lastword.kafka.live_settings import settings_now
 from lastword.kafka.nudge import NUDGE_KEY
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
-_ACK_EVERY = 10_000
 _BATCH_BYTES = 1_000_000
 _BATCH_FRAME_BYTES = 100
 
@@ -140,6 +139,7 @@ class LoadStopped(LastwordError):
 
     def __init__(self, cause: LastwordError, told: str, acknowledged: int) -> None:
         super().__init__(f"{cause}; {told}")
+        self.cause = cause
         self.exit_code = cause.exit_code
         self.acknowledged = acknowledged
 
@@ -150,17 +150,21 @@ def load(
     writes: Iterable[Write],
     *,
     patience_s: float = 120.0,
+    linger_ms: int = 50,
+    look_every: int = 10_000,
     progress: Callable[[int], None] | None = None,
 ) -> int:
     """Writes all and returns how many were acknowledged; a broker may restart meanwhile, within `patience_s`.
 
-    A mistake in `writes` stops it: what came before is flushed first, and LoadStopped says how much that was.
+    A mistake in `writes` stops it: what came before is flushed first, and LoadStopped says how much that was. After
+    every `look_every` records it looks for failures and tells the progress; where `writes` take their time, that and
+    `linger_ms` should be small.
     """
     admin = connection.admin()
     connection.topic(topic, admin)
     failed: list[tuple[KafkaError, Any]] = []
     producer = connection.producer(
-        linger_ms=50,
+        linger_ms=linger_ms,
         batch_size=_batch_bytes(admin, topic),
         queue_buffering_max_messages=500_000,
         queue_buffering_max_kbytes=512 * 1024,
@@ -172,7 +176,7 @@ def load(
         delivery_report_only_error=True,
         on_delivery=lambda error, message: failed.append((error, message)),
     )
-    sent, mistake = _send(producer, topic, writes, failed, progress)
+    sent, mistake = _send(producer, topic, writes, failed, look_every=look_every, progress=progress)
     try:
         _flush(producer, patience_s + 5)
     except KeyboardInterrupt:
@@ -190,6 +194,8 @@ def _send(
     topic: str,
     writes: Iterable[Write],
     failed: list[tuple[KafkaError, Any]],
+    *,
+    look_every: int,
     progress: Callable[[int], None] | None,
 ) -> tuple[int, LastwordError | None]:
     """How many were queued, up to the end of `writes`, the first mistake in them or the first failure to send."""
@@ -208,7 +214,7 @@ def _send(
             except BufferError:
                 _wait_for_room(producer, topic, write)
             sent += 1
-            if sent % _ACK_EVERY == 0:
+            if sent % look_every == 0:
                 producer.poll(0)
                 if failed:
                     break
