@@ -38,6 +38,7 @@ def test_importing_lastword_loads_no_client_and_no_spark() -> None:
         ["broker", "start", "--help"],
         ["sql", "--help"],
         ["export", "--help"],
+        ["run", "--help"],
     ],
 )
 def test_help_loads_no_client_and_no_spark(words: list[str]) -> None:
@@ -104,15 +105,15 @@ def test_without_pyspark_and_jars_the_extra_spark_is_named(
     assert not list((tmp_path / "home").glob("clusters/*/cluster.json"))
 
 
-@pytest.mark.parametrize("verb", [("sql", "SELECT 1"), ("export", "t", "out", "--format", "csv")])
+@pytest.mark.parametrize(
+    "verb", [("sql", "SELECT 1"), ("export", "t", "out", "--format", "csv"), ("run", "p.toml", "--check")]
+)
 def test_without_pyspark_a_verb_on_spark_names_the_extra(
     base_only: Path, tmp_path: Path, verb: tuple[str, ...]
 ) -> None:
     done = run_without_extras(base_only, tmp_path / "home", *verb, java=True)
-    assert (done.returncode, done.stderr) == (
-        2,
-        "lastword: pyspark (queries and exports run on it) is not installed: run  pip install 'lastword[spark]'\n",
-    )
+    missing = "pyspark (queries, exports and pipelines run on it) is not installed"
+    assert (done.returncode, done.stderr) == (2, f"lastword: {missing}: run  pip install 'lastword[spark]'\n")
 
 
 def test_without_any_java_the_extra_java_is_named(base_only: Path, tmp_path: Path) -> None:

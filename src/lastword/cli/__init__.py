@@ -31,6 +31,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "records": ("row_reads", "the raw log: every record, tombstone and gap"),
     "sql": ("sql", "Spark SQL over topics as tables"),
     "export": ("export", "a table as Parquet, Delta, CSV or JSON lines, by Spark"),
+    "run": ("run", "a pipeline: is its file right (--check)"),
     "serve": ("serve", "HTTP over one or more tables"),
     "compare": ("compare", "are two instances of `serve` equal"),
     "demo": ("demo", "scenarios that play themselves, and generated users"),

@@ -17,6 +17,8 @@ from lastword.core.position import Position
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lastword.kafka.connection import Connection
+
 
 def add_spark(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("spark")
@@ -63,16 +65,22 @@ def moment_or_position(text: str) -> Position | datetime:
 
 def need_pyspark() -> None:
     if find_spec("pyspark") is None:
-        raise ExtraMissing("pyspark (queries and exports run on it)", "spark")
+        raise ExtraMissing("pyspark (queries, exports and pipelines run on it)", "spark")
 
 
 @contextmanager
-def running_spark(args: argparse.Namespace, *, delta: bool = False) -> Iterator[SparkSession]:
-    """A session of its own for one verb; what was started for it is ended with it."""
+def running_spark(
+    args: argparse.Namespace, *, connection: Connection | None = None, delta: bool = False
+) -> Iterator[SparkSession]:
+    """A session of its own for one verb; what was started for it is ended with it.
+
+    The cluster must answer, unless its `connection` is given.
+    """
     need_pyspark()
-    connection = options.connection(args)
-    # First: a cluster that is away is told at once, and not after the seconds that Spark takes to start.
-    connection.reach()
+    if connection is None:
+        connection = options.connection(args)
+        # First: a cluster that is away is told at once, and not after the seconds that Spark takes to start.
+        connection.reach()
     progress = Progress()
     progress.step("starting Spark")
     from pyspark import SparkContext

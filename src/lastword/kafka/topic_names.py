@@ -10,17 +10,25 @@ LONGEST_NAME = 249
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
-def refuse_illegal(name: str) -> None:
-    """BadInput for a name that Kafka would not take."""
+def refuse_illegal(name: str, whose: str = "topic", longest: int = LONGEST_NAME) -> None:
+    """BadInput for a name that Kafka would not take; `whose`, of another thing whose name becomes a part of one."""
     if not name:
-        raise BadInput("a topic needs a name: letters, digits, '.', '_' and '-'")
+        raise BadInput(f"a {whose} needs a name: letters, digits, '.', '_' and '-'")
     if name in (".", ".."):
-        raise BadInput(f"a topic can't be called {name!r}: choose another name")
+        raise BadInput(f"a {whose} can't be called {name!r}: choose another name")
     if not _LEGAL.fullmatch(name):
         wrong = next(character for character in name if not _LEGAL.fullmatch(character))
-        raise BadInput(f"topic name {name!r} has {wrong!r} in it: use only letters, digits, '.', '_' and '-'")
-    if len(name) > LONGEST_NAME:
-        raise BadInput(f"topic name {name[:20]}... has {len(name)} characters: use at most {LONGEST_NAME}")
+        raise BadInput(f"{whose} name {name!r} has {wrong!r} in it: use only letters, digits, '.', '_' and '-'")
+    if len(name) > longest:
+        raise BadInput(f"{whose} name {name[:20]}... has {len(name)} characters: use at most {longest}")
+
+
+def is_legal(name: str) -> bool:
+    try:
+        refuse_illegal(name)
+    except BadInput:
+        return False
+    return True
 
 
 def name_warnings(name: str) -> list[str]:

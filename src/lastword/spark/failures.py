@@ -48,10 +48,25 @@ def told(failure: PySparkException | Py4JError, what: str) -> LastwordError:
     state = failure.getSqlState() if isinstance(failure, PySparkException) else None
     if not isinstance(failure, PySparkException) or state is None:
         return LastwordError(f"{what}: {_shortened(text) or type(failure).__name__}")
-    condition = failure.getCondition() or ""
-    message, _, rest = text.removeprefix(f"[{condition}]").partition(f"SQLSTATE: {state}")
-    line = f"{what}{_place(rest)}: {_shortened(message)} [{condition}]"
+    place = place_of(failure)
+    where = f", line {place[0]}, column {place[1]}" if place else ""
+    line = f"{what}{where}: {reason_of(failure)}"
     return BadInput(line) if state.startswith(_OF_THE_QUERY) else LastwordError(line)
+
+
+def reason_of(failure: PySparkException) -> str:
+    """What Spark says, with its error class, but not where."""
+    condition, text = failure.getCondition(), str(failure).strip()
+    message = text.removeprefix(f"[{condition}]").partition(f"SQLSTATE: {failure.getSqlState()}")[0]
+    return f"{_shortened(message)} [{condition}]" if condition else _shortened(message)
+
+
+def place_of(failure: PySparkException) -> tuple[int, int] | None:
+    """The line and the column of the SQL that Spark names, both from 1; None when it names none."""
+    found = _PLACE.search(str(failure).partition(f"SQLSTATE: {failure.getSqlState()}")[2])
+    if found is None:
+        return None
+    return int(found["line"]), int(found["from_1"]) if found["from_1"] else int(found["from_0"]) + 1
 
 
 def _of_causes(thrown: Any, what: str) -> LastwordError:
@@ -64,14 +79,6 @@ def _of_causes(thrown: Any, what: str) -> LastwordError:
             message = str(thrown.getMessage() or thrown.toString())
             return LastwordError(f"{what}: {_shortened(message)}")
         thrown = thrown.getCause()
-
-
-def _place(rest: str) -> str:
-    found = _PLACE.search(rest)
-    if found is None:
-        return ""
-    column = int(found["from_1"]) if found["from_1"] else int(found["from_0"]) + 1
-    return f", line {found['line']}, column {column}"
 
 
 def _shortened(text: str) -> str:

@@ -4,7 +4,26 @@ from __future__ import annotations
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType, VariantType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    CalendarIntervalType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    DoubleType,
+    FloatType,
+    MapType,
+    NullType,
+    NumericType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VariantType,
+    YearMonthIntervalType,
+)
 
 _WRITING = {
     # A field that is null stays one: to leave it out would say that there is no such field.
@@ -19,6 +38,21 @@ _STRICT = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
 _HALVES = (
     r"(?<!\\)(\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])",
     r"(?<!\\u[dD][89abAB][0-9a-fA-F]{2})(?<!\\)(\\\\)*\\u[dD][c-fC-F]",
+)
+# Spark finds out about others, like GEOMETRY, only when it meets a value.
+_KINDS = (
+    BooleanType,
+    NumericType,
+    StringType,
+    BinaryType,
+    DateType,
+    TimestampType,
+    TimestampNTZType,
+    CalendarIntervalType,
+    DayTimeIntervalType,
+    YearMonthIntervalType,
+    VariantType,
+    NullType,
 )
 
 
@@ -41,6 +75,17 @@ def is_json(text: Column) -> Column:
     for half in _HALVES:
         halves = halves | text.rlike(half)
     return element.isNotNull() & field.isNotNull() & ~halves
+
+
+def is_json_kind(kind: DataType) -> bool:
+    """Whether Spark reads and writes values of a type as JSON, at any depth."""
+    if isinstance(kind, ArrayType):
+        return is_json_kind(kind.elementType)
+    if isinstance(kind, MapType):
+        return is_json_kind(kind.keyType) and is_json_kind(kind.valueType)
+    if isinstance(kind, StructType):
+        return all(is_json_kind(field.dataType) for field in kind)
+    return isinstance(kind, _KINDS)
 
 
 def has_no_json(column: Column, kind: DataType) -> Column | None:
