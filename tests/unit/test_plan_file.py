@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import BadInput
+from lastword.demo.users import USER_SCHEMA
 from lastword.pipeline.plan import KeptTable, Rule
 from lastword.pipeline.plan_file import read_plan
 
@@ -209,3 +210,9 @@ def test_the_page_shows_the_shipped_files_as_they_are() -> None:
     for block in blocks:
         parts = block.split("# ...\n")
         assert [part for part in parts if not any(part.strip() in file for file in shipped)] == []
+
+
+def test_the_schema_of_the_fraud_pipeline_is_that_of_the_generated_users() -> None:
+    plan = read_plan(str(ROOT / "pipelines" / "teams.toml"))
+
+    assert plan.pipeline.source.schema.split() == USER_SCHEMA.split()
