@@ -136,6 +136,9 @@ MATCHED = "whether the rule matches in counters"
         ("when", "contians(id, 'a')", "no function 'contians': did you mean 'contains'?"),
         ("when", "rand() > 0.5", CHANGING),
         ("when", "at < current_timestamp", CHANGING),
+        ("when", "at < TIMESTAMP 'now'", CHANGING),
+        ("when", "at < 'today'", CHANGING),
+        ("when", "cast(at AS DATE) = to_date(' Tomorrow')", CHANGING),
         ("when", "count(*) > 1", AGGREGATE),
         ("when", "max(cents) > cents", AGGREGATE),
         ("when", "row_number() OVER (ORDER BY id) = 1", WINDOW),
@@ -193,7 +196,7 @@ def test_sql_that_spark_refuses_has_its_reason_in_one_line(
 
 
 def test_every_unknown_name_of_an_expression_is_told_at_its_own_line(wrong: Wrong) -> None:
-    assert wrong(when="idd = '1'\nAND contians(id, 'a')\nAND cent > 1\nAND idd <> ''") == [
+    assert wrong(when="idd = '1'\nAND contians(id, 'a')\nAND cents > 0 AND cent > 1\nAND idd <> ''") == [
         "9: rule one, when: no field 'idd': did you mean 'id'?",
         "10: rule one, when: no function 'contians': did you mean 'contains'?",
         "11: rule one, when: no field 'cent': did you mean 'cents'?",

@@ -121,6 +121,11 @@ ELSE = "put that right to see what else there is"
         ('"all"', '"all', f"8: not TOML: Illegal character '\\n' (at line 8, column 12): {ELSE}"),
         ('{ seen = "1" }', '{ seen = """', f"16: not TOML: Unterminated string (at end of document): {ELSE}"),
         ('"all"', '"\udcff"', "8: not UTF-8 text: save the file as UTF-8"),
+        (
+            '"all"',
+            "9" * 5000,
+            "1: a number with too many digits, or too many brackets: no pipeline needs them",
+        ),
     ],
 )
 def test_a_mistake_has_its_line_and_what_to_do(tmp_path: Path, old: str, new: str, told: str) -> None:

@@ -64,7 +64,7 @@ class FoldRounds:
         return one, (seen.get["rows"], seen.get["offsets"])
 
     def _cpu(self) -> float:
-        # What a worker has used still counts when it has ended: Spark ends those that are idle for a minute.
+        # What a worker had used when last seen still counts when it has ended: Spark ends those that idle for a minute.
         self._used |= {pid: used for pid in family_of(self._jvm) if (used := cpu_seconds(pid)) is not None}
         return sum(self._used.values()) + sum(os.times()[:2])
 

@@ -31,9 +31,11 @@ class PeakMemory:
         return sum(self._peaks.values()) / 1e6 or None
 
     def _watch(self) -> None:
-        while not self._ended.wait(_EVERY_SECONDS):
+        while True:
             for pid in family_of(self._pid):
                 self._peaks[pid] = max(self._peaks.get(pid, 0), _peak_of(pid))
+            if self._ended.wait(_EVERY_SECONDS):
+                return
 
 
 def family_of(pid: int) -> list[int]:

@@ -7,8 +7,8 @@ import sys
 from importlib.util import find_spec
 
 from lastword.cli import options
-from lastword.cli.output import Progress, print_json, print_table
-from lastword.core.errors import NotFound
+from lastword.cli.output import Progress, note, print_json, print_table
+from lastword.core.errors import LastwordError, NotFound
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
@@ -84,10 +84,15 @@ def fetch(_args: argparse.Namespace) -> int:
     progress = Progress()
     java, cache = find_java(), default_jars(default_home())
     broker, spark = (ensure_jars(lock, cache, java, progress.line) for lock in (broker_lock(), spark_lock()))
-    if find_spec("pyspark") is not None:
+    if all(find_spec(name) is not None for name in ("pyspark", "pyarrow", "pandas")):
         from lastword.spark.first_start import take_first_start
 
-        take_first_start(progress.line)
+        try:
+            take_first_start(progress.line)
+        except LastwordError as failure:
+            # Kafka needs none of it.
+            progress.clear()
+            note(f"{failure}; everything but Spark is ready")
     progress.clear()
     counts = f"{len(broker)} jars of the broker and {len(spark)} of Spark's connector"
     print(f"{counts} in {cache}, for Java {java.version} from {java.origin}")

@@ -50,7 +50,7 @@ def check(args: argparse.Namespace) -> int:
         return _told(plan, list(plan.mistakes), as_json=args.json)
     cluster = _cluster(args)
     # A session is a cluster's, and nothing is read from this one.
-    connection = cluster if isinstance(cluster, Connection) else Connection(bootstrap_servers="127.0.0.1:9092")
+    connection = cluster if isinstance(cluster, Connection) else Connection(bootstrap_servers="127.0.0.1:1")
     with spark_options.running_spark(args, connection=connection) as spark:
         progress = Progress()
         progress.step(f"checking {args.file}")
@@ -72,7 +72,10 @@ def _told(plan: PlanFile, mistakes: list[Mistake], *, as_json: bool) -> int:
     """Prints what was found, and gives the exit code for it."""
     rules, tables = len(plan.pipeline.rules), len(plan.pipeline.tables)
     if as_json:
-        told = [{"line": mistake.line, "text": mistake.text} for mistake in mistakes]
+        told = [
+            {"line": mistake.line, "text": mistake.text, "is_unreachable": mistake.is_unreachable}
+            for mistake in mistakes
+        ]
         print_json({"file": plan.path, "rules": rules, "tables": tables, "mistakes": told})
     elif mistakes:
         for mistake in mistakes:

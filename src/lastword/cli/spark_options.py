@@ -91,7 +91,7 @@ def running_spark(
     # Spark's log would repeat every failure over many lines; whoever wants it sets the level.
     quiet = {"spark.log.level": "OFF"} if is_ours else {}
     settings = {**quiet, **options.settings(args.set, like="spark.driver.memory=8g")}
-    spark = session(connection, master=args.master, settings=settings, delta=delta, ui=args.ui, tell=Progress().line)
+    spark = session(connection, master=args.master, settings=settings, delta=delta, ui=args.ui, tell=progress.line)
     progress.clear()
     try:
         if args.ui:
@@ -101,3 +101,4 @@ def running_spark(
     finally:
         if is_ours:
             stop(spark)
+            progress.clear()

@@ -80,6 +80,10 @@ _COMPLAINTS = {
     "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE": _WINDOW,
 }
 _WORD = re.compile(r"\w+")
+# Texts that a date or time may be made of, and that mean another one each time.
+_TIME_WORDS = ("now", "today", "yesterday", "tomorrow")
+# Such a text with its type before it: already a time when it is parsed.
+_TIME_LITERAL = re.compile(rf"\b(?:date|timestamp(?:_ntz|_ltz)?)\s*'\s*(?:{'|'.join(_TIME_WORDS)})\b", re.IGNORECASE)
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 
 
@@ -108,6 +112,7 @@ class Expressions:
             return
         nodes = [(str(node.nodeName()), node) for node in _nodes(parsed)]
         form = _ALIAS if nodes[0][0] in ("Alias", "MultiAlias") else _meant(_FORMS, *[name for name, _ in nodes])
+        form = _CHANGING if _TIME_LITERAL.search(text) else form
         if form is not None:
             yield Problem(text=form)
             return
@@ -138,7 +143,7 @@ class Expressions:
             if node.nodeName() != "Project" and node.children().size():
                 return _meant(_PLANS, str(node.nodeName())) or _WINDOW
         patterns: Any = self._spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # type: ignore[union-attr]
-        if not plan.deterministic() or plan.containsPattern(patterns.CURRENT_LIKE()):
+        if not plan.deterministic() or plan.containsPattern(patterns.CURRENT_LIKE()) or _tells_time(plan):
             return _CHANGING
         kind = answer.schema[0].dataType
         fits = isinstance(kind, role.takes) if role.takes else is_json_kind(kind)
@@ -160,7 +165,8 @@ class Expressions:
                 problem = self._unknown_function(name)
             if problem is not None and name not in told:
                 told.add(name)
-                yield Problem(text=problem, after=text.count("\n", 0, max(text.find(name), 0)))
+                found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+                yield Problem(text=problem, after=text.count("\n", 0, found.start() if found else 0))
 
     def _unknown_function(self, name: str) -> str | None:
         if not self._functions:
@@ -176,6 +182,17 @@ def _nodes(tree: Any) -> Iterator[Any]:
     below = tree.children()
     for index in range(below.size()):
         yield from _nodes(below.apply(index))
+
+
+def _tells_time(plan: Any) -> bool:
+    """Whether a text like 'now' is made a date or a time."""
+    for index in range(plan.expressions().size()):
+        for node in _nodes(plan.expressions().apply(index)):
+            if node.nodeName() == "Cast" and node.dataType().typeName().startswith(("date", "timestamp")):
+                text = node.children().apply(0)
+                if text.foldable() and str(text.eval(None)).strip().lower().startswith(_TIME_WORDS):
+                    return True
+    return False
 
 
 def _meant(meanings: dict[str, str], *names: str) -> str | None:

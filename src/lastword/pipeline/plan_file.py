@@ -67,6 +67,10 @@ def read_plan(path: Path | str) -> PlanFile:
         return _unreadable(path, Mistake(line=line, text="not UTF-8 text: save the file as UTF-8"))
     except tomllib.TOMLDecodeError as damage:
         return _unreadable(path, _syntax_mistake(str(damage), text))
+    except (ValueError, RecursionError):
+        # Of neither does Python tell the line.
+        text = "a number with too many digits, or too many brackets: no pipeline needs them"
+        return _unreadable(path, Mistake(line=1, text=text))
     reading = _Reading(places_in(text))
     pipeline = reading.pipeline(said)
     found = [*reading.mistakes, *name_mistakes(pipeline, reading.places)]

@@ -43,15 +43,21 @@ def _wrong_uses(uses: list[_Use], connection: Connection) -> Iterator[Mistake]:
     admin = connection.admin()
     there = connection.reach(admin).topics
     told: set[str] = set()
+    policies: dict[str, str] = {}
     for use in uses:
         problem = None
-        if use.topic in there and (use.is_table or use.keyless):
+        if use.topic in there and use.topic not in told and (use.is_table or use.keyless):
             try:
-                problem = _misfit(use, settings_now(admin, use.topic)["cleanup.policy"].value)
+                if use.topic not in policies:
+                    policies[use.topic] = settings_now(admin, use.topic)["cleanup.policy"].value
+                problem = _misfit(use, policies[use.topic])
             except ClusterUnreachable:
                 raise
             except LastwordError as refusal:
+                told.add(use.topic)
                 problem = str(refusal)
+        elif use.topic in there:
+            continue
         elif use.topic not in there and use.topic not in told:
             told.add(use.topic)
             problem = _missing(use, uses, list(there), connection)

@@ -90,8 +90,7 @@ def end_jvm() -> None:
             _stop_listening(SparkContext._active_spark_context)
             # py4j tells the JVM, in a thread of its own, which objects are garbage, and logs a stack if it is gone.
             gateway._gateway_client.garbage_collect_object = _say_nothing
-            if life is not None and life.archive.unfinished is not None and not life.interrupted:
-                life.tell("keeping Spark's classes for its next start, once")
+            _tell_of_archive(life, gateway.proc)
             status = _ended(gateway.proc, _patience(life))
     finally:
         if gateway is not None:
@@ -115,6 +114,14 @@ def _put_in_order(life: _Life, status: int | None) -> None:
     life.archive.finish(whole=status == 0 and not life.interrupted)
     if signal.getsignal(signal.SIGINT) is _on_interrupt:
         _handle_interrupts(life.before)
+
+
+def _tell_of_archive(life: _Life | None, process: subprocess.Popen[bytes]) -> None:
+    is_written = life is not None and life.archive.unfinished is not None and not life.interrupted
+    if life is not None and is_written and process.poll() is None:
+        # Whoever is told may be gone by now, and the JVM must end all the same.
+        with suppress(Exception):
+            life.tell("keeping Spark's classes for its next start, once")
 
 
 def _patience(life: _Life | None) -> float:

@@ -13,6 +13,7 @@ from lastword.kafka.jars import ensure_jars, spark_lock
 from lastword.kafka.java import find_java
 from lastword.spark.driver import spark_archive
 from lastword.spark.ending import stop
+from lastword.spark.failures import one_line_failures
 from lastword.spark.fold import shown_rows
 from lastword.spark.json_columns import as_columns
 from lastword.spark.session import session
@@ -32,7 +33,8 @@ def take_first_start(tell: Callable[[str], None]) -> None:
     tell("preparing Spark, once: it then starts in half the time")
     spark = session(_NO_CLUSTER, master="local[1]", settings=_QUICK)
     try:
-        _load_classes(spark)
+        with one_line_failures("preparing Spark"):
+            _load_classes(spark)
     finally:
         stop(spark)
 

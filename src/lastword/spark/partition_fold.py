@@ -49,6 +49,18 @@ class TooLarge(Exception):
     """The records have more bytes than whoever reads them wants to take."""
 
 
+class Room:
+    """How many bytes of values may be read, over several partitions."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+
+    def take(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise TooLarge
+
+
 @dataclass(frozen=True, kw_only=True)
 class PartitionFold:
     """What a task needs to fold one partition; it travels to the workers."""
@@ -79,17 +91,14 @@ class PartitionFold:
             ("decode_error", "string"),
         )
 
-    def rows(self, partition: int, *, read_bytes: int | None = None) -> Iterator[pyarrow.RecordBatch]:
-        """The live rows of the partition, decoded, each key once; TooLarge past so many bytes of values."""
+    def rows(self, partition: int, room: Room | None = None) -> Iterator[pyarrow.RecordBatch]:
+        """The live rows of the partition, decoded, each key once; TooLarge when there is no room for what is read."""
         newest = NewestRows(self.memory_bytes)
-        read = 0
         with no_cyclic_garbage():
             for columns in self._columns(partition):
                 newest.fold(columns)
-                if read_bytes is not None:
-                    read += sum(len(value) for value in columns.values if value is not None)
-                    if read > read_bytes:
-                        raise TooLarge
+                if room is not None:
+                    room.take(sum(len(value) for value in columns.values if value is not None))
             for rows in newest.taken():
                 yield from self._batches(partition, rows)
 

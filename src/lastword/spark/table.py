@@ -14,7 +14,7 @@ from lastword.spark.client_settings import portable
 from lastword.spark.failures import one_line_failures
 from lastword.spark.fold import shown_rows
 from lastword.spark.json_columns import as_columns
-from lastword.spark.partition_fold import PartitionFold, TooLarge, ids
+from lastword.spark.partition_fold import PartitionFold, Room, TooLarge, ids
 from lastword.spark.session import connection_of
 from lastword.spark.span import At, Span, captured_span
 
@@ -26,7 +26,7 @@ FOLD_MEMORY_BYTES = 512 * 1024**2
 # A log of no more offsets, with no more bytes of values, is read by the driver: Spark takes seconds to start a worker,
 # and the driver as long for a million records.
 HERE_OFFSETS = 400_000
-HERE_BYTES = 64 * 1024**2
+HERE_BYTES = 128 * 1024**2
 
 
 def read_table(
@@ -123,9 +123,10 @@ def _folded_here(partitions: tuple[int, ...], fold: PartitionFold) -> pyarrow.Ta
     import pyarrow
 
     batches: list[pyarrow.RecordBatch] = []
+    room = Room(HERE_BYTES)
     try:
         for partition in partitions:
-            batches += fold.rows(partition, read_bytes=HERE_BYTES // len(partitions))
+            batches += fold.rows(partition, room)
     except TooLarge:
         return None
     return pyarrow.Table.from_batches(batches, schema=fold.arrow_schema)
