@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from support.processes import alive
+from support.processes import alive, children_of
 from support.programs import SESSION, jars_without_archives, run, start
+from support.waiting import eventually
 
 JOB_WITHOUT_END = """
 print(jvm, flush=True)
@@ -57,6 +58,49 @@ def test_ctrl_c_ends_a_running_job_its_program_and_its_jvm() -> None:
     assert err.splitlines()[-1] == "KeyboardInterrupt"
     assert "ERROR" not in err
     assert not alive(jvm)
+
+
+def test_ctrl_c_while_the_jvm_starts_ends_it() -> None:
+    program = start(SESSION, {})
+    try:
+        eventually(lambda: bool(children_of(program.pid, "org.apache.spark.deploy.SparkSubmit")), within_s=60)
+        (jvm,) = children_of(program.pid, "org.apache.spark.deploy.SparkSubmit")
+        program.send_signal(signal.SIGINT)
+        _, err = program.communicate(timeout=60)
+    finally:
+        program.kill()
+
+    assert program.returncode == -signal.SIGINT
+    assert err.splitlines()[-1] == "KeyboardInterrupt"
+    assert not alive(jvm)
+
+
+@pytest.mark.parametrize("made", ["SparkContext", "SparkSession"])
+def test_ctrl_c_while_the_session_is_made_ends_the_jvm_without_a_word_of_py4j(made: str) -> None:
+    program = start(
+        f"""
+import signal, sys, threading
+import lastword.spark
+module = sys.modules["lastword.spark.session"]
+original = module.{made}
+def interrupted(*words, **options):
+    threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,)).start()
+    return original(*words, **options)
+interrupted._active_spark_context = None
+module.{made} = interrupted
+"""
+        + SESSION,
+        {},
+    )
+    try:
+        out, err = program.communicate(timeout=60)
+    finally:
+        program.kill()
+
+    assert (program.returncode, out) == (-signal.SIGINT, "")
+    assert err.splitlines()[-1] == "KeyboardInterrupt"
+    assert "ERROR" not in err
+    assert "reentrant" not in err
 
 
 def test_ctrl_c_while_a_session_is_stopped_ends_the_jvm_and_is_told() -> None:

@@ -264,6 +264,8 @@ def test_two_fields_that_would_be_one_column_are_refused(
 def test_fields_that_differ_in_case_inside_an_object_are_all_there(spark: SparkSession, users: Table) -> None:
     users.put("a", {"seen": {"X": 1}})
     users.put("b", {"seen": {"x": 2}})
+    # Another session of the program was used last.
+    spark.newSession().createDataFrame([(1,)], "n int")
     rows = {row.key: row.seen.asDict() for row in read_table(spark, users.topic, columns=True).collect()}
     assert rows == {"a": {"X": 1, "x": None}, "b": {"X": None, "x": 2}}
 

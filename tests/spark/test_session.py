@@ -54,3 +54,9 @@ def test_settings_reach_spark_and_its_jvm(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert "-Xmx1g" in command.stdout.split()
+
+
+def test_an_address_is_no_connection() -> None:
+    address: Any = "127.0.0.1:9092"
+    with pytest.raises(BadInput, match="give a connection, like  lastword"):
+        session(address)

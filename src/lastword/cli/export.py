@@ -59,7 +59,10 @@ def export(args: argparse.Namespace) -> int:
     )
     # Before Spark starts, which takes seconds; it is asked again by then.
     refuse_occupied(args.path, args.format, overwrite=args.overwrite)
-    with spark_options.running_spark(args, delta=args.format == "delta") as spark:
+    # First: a topic that is not there is told at once, and not after the seconds that Spark takes to start.
+    connection = options.connection(args)
+    connection.topic(args.topic)
+    with spark_options.running_spark(args, connection=connection, delta=args.format == "delta") as spark:
         progress = Progress()
         progress.step(f"exporting {args.topic}")
         done = export_table(spark, args.path, exporting, overwrite=args.overwrite)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.java_gateway import is_instance_of
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -80,6 +81,7 @@ _COMPLAINTS = {
     "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE": _WINDOW,
 }
 _WORD = re.compile(r"\w+")
+_REPLACED = "org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable"
 # Texts that a date or time may be made of, and that mean another one each time.
 _TIME_WORDS = ("now", "today", "yesterday", "tomorrow")
 # Such a text with its type before it: already a time when it is parsed.
@@ -143,11 +145,25 @@ class Expressions:
             if node.nodeName() != "Project" and node.children().size():
                 return _meant(_PLANS, str(node.nodeName())) or _WINDOW
         patterns: Any = self._spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # type: ignore[union-attr]
-        if not plan.deterministic() or plan.containsPattern(patterns.CURRENT_LIKE()) or _tells_time(plan):
+        if not plan.deterministic() or plan.containsPattern(patterns.CURRENT_LIKE()) or self._tells_time(plan):
             return _CHANGING
         kind = answer.schema[0].dataType
         fits = isinstance(kind, role.takes) if role.takes else is_json_kind(kind)
         return None if fits else f"it is {kind.simpleString().upper()}, and {role.wants}"
+
+    def _tells_time(self, plan: Any) -> bool:
+        """Whether a text like 'now' is made a date or a time."""
+        found = [plan.expressions().apply(index) for index in range(plan.expressions().size())]
+        for node in found:  # grows while it is walked
+            # to_date and its like stand for a cast.
+            if is_instance_of(self._spark._sc._gateway, node, _REPLACED):
+                found.append(node.replacement())
+            found += [node.children().apply(index) for index in range(node.children().size())]
+            if node.nodeName() == "Cast" and node.dataType().typeName().startswith(("date", "timestamp")):
+                text = node.children().apply(0)
+                if text.foldable() and str(text.eval(None)).strip().lower().startswith(_TIME_WORDS):
+                    return True
+        return False
 
     def _unknown(self, nodes: list[tuple[str, Any]], frame: DataFrame, text: str) -> Iterator[Problem]:
         """Every name in the expression that stands for nothing, with the nearest one that does."""
@@ -182,17 +198,6 @@ def _nodes(tree: Any) -> Iterator[Any]:
     below = tree.children()
     for index in range(below.size()):
         yield from _nodes(below.apply(index))
-
-
-def _tells_time(plan: Any) -> bool:
-    """Whether a text like 'now' is made a date or a time."""
-    for index in range(plan.expressions().size()):
-        for node in _nodes(plan.expressions().apply(index)):
-            if node.nodeName() == "Cast" and node.dataType().typeName().startswith(("date", "timestamp")):
-                text = node.children().apply(0)
-                if text.foldable() and str(text.eval(None)).strip().lower().startswith(_TIME_WORDS):
-                    return True
-    return False
 
 
 def _meant(meanings: dict[str, str], *names: str) -> str | None:

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
+from pyspark import SparkContext, java_gateway
 from pyspark.sql import SparkSession, SQLContext
 
 from lastword.spark.class_archive import ClassArchive
@@ -43,6 +43,7 @@ class _Life:
     tell: Callable[[str], None]
     before: _Handler  # what Ctrl-C did before the session
     owner: int
+    process: subprocess.Popen[bytes] | None = None
     interrupted: bool = False
 
 
@@ -67,13 +68,38 @@ def watched(archive: ClassArchive, errors: JvmErrors, tell: Callable[[str], None
     global _life  # noqa: PLW0603 - PySpark has one JVM in a process
     before = signal.getsignal(signal.SIGINT)
     _life = _Life(archive=archive, errors=errors, tell=tell, before=before, owner=os.getpid())
+    handle_interrupts()
     try:
-        yield
+        with _process_known(_life):
+            yield
     except BaseException:
         _life.interrupted = True
         end_jvm()
         raise
-    _handle_interrupts(_on_interrupt if callable(_life.before) else _life.before)
+
+
+def handle_interrupts() -> None:
+    """Ctrl-C ends the jobs of the session from now on; a SparkContext that is made has its own way, which can hang."""
+    if _life is not None:
+        _on_ctrl_c(_on_interrupt if callable(_life.before) else _life.before)
+
+
+@contextmanager
+def _process_known(life: _Life) -> Iterator[None]:
+    """PySpark shows the process that it starts only when that one has answered: too late for whoever interrupts it."""
+    module: Any = java_gateway
+    popen = module.Popen
+
+    def started(*words: Any, **options: Any) -> subprocess.Popen[bytes]:
+        process: subprocess.Popen[bytes] = popen(*words, **options)
+        life.process = process
+        return process
+
+    module.Popen = started
+    try:
+        yield
+    finally:
+        module.Popen = popen
 
 
 def end_jvm() -> None:
@@ -85,13 +111,15 @@ def end_jvm() -> None:
         return
     _life = None
     status = None
+    process = gateway.proc if gateway is not None else life.process if life is not None else None
     try:
         if gateway is not None:
             _stop_listening(SparkContext._active_spark_context)
             # py4j tells the JVM, in a thread of its own, which objects are garbage, and logs a stack if it is gone.
             gateway._gateway_client.garbage_collect_object = _say_nothing
-            _tell_of_archive(life, gateway.proc)
-            status = _ended(gateway.proc, _patience(life))
+        if process is not None:
+            _tell_of_archive(life, process)
+            status = _ended(process, _patience(life))
     finally:
         if gateway is not None:
             _forget()
@@ -113,7 +141,7 @@ def _put_in_order(life: _Life, status: int | None) -> None:
     # What a start that failed has loaded is not what the next one needs.
     life.archive.finish(whole=status == 0 and not life.interrupted)
     if signal.getsignal(signal.SIGINT) is _on_interrupt:
-        _handle_interrupts(life.before)
+        _on_ctrl_c(life.before)
 
 
 def _tell_of_archive(life: _Life | None, process: subprocess.Popen[bytes]) -> None:
@@ -164,7 +192,7 @@ def _forget() -> None:
     SQLContext._instantiatedContext = None
 
 
-def _handle_interrupts(handler: _Handler) -> None:
+def _on_ctrl_c(handler: _Handler) -> None:
     # Only the main thread may, and only it is interrupted. None: a handler that is not Python's.
     if handler is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)

@@ -88,5 +88,11 @@ def _inferred(rows: DataFrame) -> list[StructField]:
     exact.conf().set("spark.sql.caseSensitive", True)
     values = jvm.org.apache.spark.sql.classic.Dataset.ofRows(exact, objects._jdf.queryExecution().analyzed())
     strings = getattr(values, "as")(jvm.org.apache.spark.sql.Encoders.STRING())
-    found = DataFrame(exact.read().json(strings), spark).schema
+    # What the tasks have found is put together by the settings of whichever session is the active one.
+    sessions = jvm.org.apache.spark.sql.classic.SparkSession
+    sessions.setActiveSession(exact)
+    try:
+        found = DataFrame(exact.read().json(strings), spark).schema
+    finally:
+        sessions.setActiveSession(spark._jsparkSession)
     return [field for field in found if field.name != "_corrupt_record"]

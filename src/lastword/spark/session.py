@@ -20,7 +20,7 @@ from lastword.kafka.java import find_java
 from lastword.spark.class_archive import ClassArchive
 from lastword.spark.client_settings import java_settings
 from lastword.spark.driver import driver_environment, executors_python, java_options, spark_archive
-from lastword.spark.ending import end_jvm, watched
+from lastword.spark.ending import end_jvm, handle_interrupts, watched
 from lastword.spark.jvm_errors import JvmErrors, java_text, reason_of
 from lastword.spark.settings import LOOPBACK, checked, checked_master, is_local, session_settings
 
@@ -56,6 +56,11 @@ def session(
     There is one in a process: while it runs, it is given again, and BadInput says when it is another cluster's, or
     lacks something that is asked for here.
     """
+    if not isinstance(connection, Connection):
+        raise BadInput(
+            f"session({connection!r}): give a connection, like  "
+            'lastword.kafka.connection.Connection(bootstrap_servers="127.0.0.1:9092")'
+        )
     given = checked(settings or {})
     master = checked_master(given.get("spark.master", master))
     asked = _Asked(master=master, settings=dict(given), delta=delta, ui=ui)
@@ -107,7 +112,9 @@ def _started(
         with watched(archive, errors, tell), java_text():
             gateway = launch_gateway(conf, {"stderr": errors.writer})  # type: ignore[no-untyped-call]
             errors.launched()
-            spark = SparkSession(SparkContext(gateway=gateway, conf=conf, environment=to_executors))
+            context = SparkContext(gateway=gateway, conf=conf, environment=to_executors)
+            handle_interrupts()
+            spark = SparkSession(context)
     except Exception as failure:
         reason = reason_of(failure, errors.ended())
         raise LastwordError(
