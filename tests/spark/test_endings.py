@@ -54,7 +54,7 @@ def test_ctrl_c_ends_a_running_job_its_program_and_its_jvm() -> None:
     finally:
         program.kill()
 
-    assert program.returncode == -signal.SIGINT
+    assert program.returncode == -signal.SIGINT, err
     assert err.splitlines()[-1] == "KeyboardInterrupt"
     assert "ERROR" not in err
     assert not alive(jvm)
