@@ -21,8 +21,12 @@ with open(f"/proc/{jvm}/maps") as maps:
 
 
 FIRST_START = """
+from lastword.core.home import default_home, default_jars
+from lastword.kafka.jars import ensure_jars, spark_lock
+from lastword.kafka.java import find_java
 from lastword.spark.first_start import take_first_start
-take_first_start(print)
+java, cache = find_java(), default_jars(default_home())
+take_first_start(java, cache, ensure_jars(spark_lock(), cache, java, print), print)
 """
 
 

@@ -88,7 +88,7 @@ def fetch(_args: argparse.Namespace) -> int:
         from lastword.spark.first_start import take_first_start
 
         try:
-            take_first_start(progress.line)
+            take_first_start(java, cache, spark, progress.line)
         except LastwordError as failure:
             # Kafka needs none of it.
             progress.clear()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lastword.cli import options
-from lastword.cli.output import Progress, note, print_json, print_table, shown, styled
+from lastword.cli.output import Progress, counted, note, print_json, print_table, shown, styled
 
 if TYPE_CHECKING:
     from lastword.serve.comparing import Outcome
@@ -92,19 +92,15 @@ def _line(outcome: Outcome) -> str:
     found = outcome.comparison
     if found is None:
         return f"{outcome.table}: not equal, there is no such table at {' and '.join(outcome.missing_at)}"
-    told = f"equal, {_rows(found.equal)}"
+    told = f"equal, {counted(found.equal, 'row')}"
     if found.different:
         differ = "row differs" if found.different == 1 else "rows differ"
-        told = f"not equal, {found.different} {differ}, {_rows(found.equal)} equal"
+        told = f"not equal, {found.different} {differ}, {counted(found.equal, 'row')} equal"
     if outcome.topics is not None:
         one, two = (topic[:8] for topic in outcome.topics)
         return f"{outcome.table}: {told}; by key and value only: two topics ({one} and {two}) have no common positions"
-    explained = f", {_rows(found.explained)} explained by a lower position" if found.explained else ""
+    explained = f", {counted(found.explained, 'row')} explained by a lower position" if found.explained else ""
     return f"{outcome.table}: {told} at {found.position or 'no position'}{explained}"
-
-
-def _rows(count: int) -> str:
-    return f"{count} row" if count == 1 else f"{count} rows"
 
 
 def _told(outcome: Outcome) -> dict[str, Any]:

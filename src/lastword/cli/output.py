@@ -150,3 +150,8 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 row`, `3 rows`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from lastword.cli import options, spark_options
-from lastword.cli.output import Progress, note, print_json, printable
+from lastword.cli.output import Progress, counted, note, print_json, printable
 from lastword.core.errors import BadInput, ClusterUnreachable
 
 if TYPE_CHECKING:
@@ -80,14 +80,10 @@ def _told(plan: PlanFile, mistakes: list[Mistake], *, as_json: bool) -> int:
     elif mistakes:
         for mistake in mistakes:
             print(printable(mistake.told(plan.path)), file=sys.stderr)
-        note(f"{_counted(len(mistakes), 'mistake')} in {plan.path}")
+        note(f"{counted(len(mistakes), 'mistake')} in {plan.path}")
     else:
-        print(f"{plan.path}: {_counted(rules, 'rule')}, {_counted(tables, 'table')}: fine")
+        print(f"{plan.path}: {counted(rules, 'rule')}, {counted(tables, 'table')}: fine")
     if not mistakes:
         return 0
     are_unreachable = all(mistake.is_unreachable for mistake in mistakes)
     return ClusterUnreachable.exit_code if are_unreachable else BadInput.exit_code
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

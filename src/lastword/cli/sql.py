@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from lastword.cli import options, spark_options
-from lastword.cli.output import Progress, note, print_table, printable, styled
+from lastword.cli.output import Progress, counted, note, print_table, printable, styled
 from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput
 
@@ -100,7 +100,7 @@ def _print_as_table(rows: DataFrame, limit: int) -> None:
     if len(found) > limit:
         print(styled(f"the first {limit} rows, and there are more: raise --limit, or take all with --json", "dim"))
     else:
-        print(styled("1 row" if len(found) == 1 else f"{len(found)} rows", "dim"))
+        print(styled(counted(len(found), "row"), "dim"))
 
 
 def _form(args: argparse.Namespace) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from lastword.core.errors import BadInput
 from lastword.kafka.topic_names import LONGEST_NAME, refuse_illegal, refuse_internal
@@ -38,27 +38,26 @@ def _illegal(pipeline: Pipeline) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _repeated(pipeline: Pipeline, places: Places) -> Iterator[tuple[KeyPath, str]]:
-    rules: dict[str, int] = {}
-    for number, rule in enumerate(pipeline.rules):
-        first = rules.setdefault(rule.name, number)
-        if first != number and rule.name:
-            line = places.line("rules", first, "name")
-            yield (
-                ("rules", number, "name"),
-                f"a second rule called {rule.name!r} (the first one: line {line}): name it otherwise",
-            )
-    topics: dict[str, int] = {}
+    for name, first, number in _again(rule.name for rule in pipeline.rules):
+        before = f"(the first one: line {places.line('rules', first, 'name')})"
+        yield ("rules", number, "name"), f"a second rule called {name!r} {before}: name it otherwise"
+    for name, first, number in _again(table.topic for table in pipeline.tables):
+        before = f"(the first one: line {places.line('tables', first, 'topic')})"
+        told = f"a second table in the topic {name!r} {before}: give it a topic of its own"
+        yield ("tables", number, "topic"), told
     for number, table in enumerate(pipeline.tables):
-        first = topics.setdefault(table.topic, number)
-        if first != number and table.topic:
-            line = places.line("tables", first, "topic")
-            yield (
-                ("tables", number, "topic"),
-                f"a second table in the topic {table.topic!r} (the first one: line {line}): give it a topic of its own",
-            )
         if table.key in table.counters:
             taken = f"the counter {table.key!r} has the name of the table's key: name one of them otherwise"
             yield ("tables", number, "counters", table.key), f"{label('table', table.topic, number)}: {taken}"
+
+
+def _again(names: Iterable[str]) -> Iterator[tuple[str, int, int]]:
+    """Each name that was there before, with the number of the first that has it and its own."""
+    first: dict[str, int] = {}
+    for number, name in enumerate(names):
+        # One that is missing is told already.
+        if name and first.setdefault(name, number) != number:
+            yield name, first[name], number
 
 
 def _shared(pipeline: Pipeline) -> Iterator[tuple[KeyPath, str]]:

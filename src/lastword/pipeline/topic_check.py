@@ -46,7 +46,12 @@ def _wrong_uses(uses: list[_Use], connection: Connection) -> Iterator[Mistake]:
     policies: dict[str, str] = {}
     for use in uses:
         problem = None
-        if use.topic in there and use.topic not in told and (use.is_table or use.keyless):
+        if use.topic in told:
+            continue
+        if use.topic not in there:
+            told.add(use.topic)
+            problem = _missing(use, uses, list(there), connection)
+        elif use.is_table or use.keyless:
             try:
                 if use.topic not in policies:
                     policies[use.topic] = settings_now(admin, use.topic)["cleanup.policy"].value
@@ -56,11 +61,6 @@ def _wrong_uses(uses: list[_Use], connection: Connection) -> Iterator[Mistake]:
             except LastwordError as refusal:
                 told.add(use.topic)
                 problem = str(refusal)
-        elif use.topic in there:
-            continue
-        elif use.topic not in there and use.topic not in told:
-            told.add(use.topic)
-            problem = _missing(use, uses, list(there), connection)
         if problem is not None:
             yield Mistake(line=use.line, text=f"{use.what}: {problem}")
 

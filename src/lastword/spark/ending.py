@@ -145,11 +145,11 @@ def _put_in_order(life: _Life, status: int | None) -> None:
 
 
 def _tell_of_archive(life: _Life | None, process: subprocess.Popen[bytes]) -> None:
-    is_written = life is not None and life.archive.unfinished is not None and not life.interrupted
-    if life is not None and is_written and process.poll() is None:
-        # Whoever is told may be gone by now, and the JVM must end all the same.
-        with suppress(Exception):
-            life.tell("keeping Spark's classes for its next start, once")
+    if life is None or life.interrupted or life.archive.unfinished is None or process.poll() is not None:
+        return
+    # Whoever is told may be gone by now, and the JVM must end all the same.
+    with suppress(Exception):
+        life.tell("keeping Spark's classes for its next start, once")
 
 
 def _patience(life: _Life | None) -> float:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow
 from pyspark.sql import SparkSession
 
-from lastword.core.home import default_home, default_jars
 from lastword.kafka.connection import Connection
-from lastword.kafka.jars import ensure_jars, spark_lock
-from lastword.kafka.java import find_java
+from lastword.kafka.jars import spark_lock
+from lastword.kafka.java import Java
 from lastword.spark.driver import spark_archive
 from lastword.spark.ending import stop
 from lastword.spark.failures import one_line_failures
@@ -24,14 +24,12 @@ _NO_CLUSTER = Connection(bootstrap_servers="127.0.0.1:1")
 _QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.log.level": "OFF"}
 
 
-def take_first_start(tell: Callable[[str], None]) -> None:
-    """Starts Spark once and stops it, unless its class archive is there already, or can't be kept."""
-    java, cache, lock = find_java(), default_jars(default_home()), spark_lock()
-    archive = spark_archive(java, cache.absolute(), lock.folder_name, ensure_jars(lock, cache, java, tell))
-    if archive.unfinished is None:
+def take_first_start(java: Java, cache: Path, jars: tuple[Path, ...], tell: Callable[[str], None]) -> None:
+    """Starts Spark once with the jars of a cache and stops it, unless its class archive is there, or can't be kept."""
+    if spark_archive(java, cache.absolute(), spark_lock().folder_name, jars).unfinished is None:
         return
     tell("preparing Spark, once: it then starts in half the time")
-    spark = session(_NO_CLUSTER, master="local[1]", settings=_QUICK)
+    spark = session(_NO_CLUSTER, master="local[1]", settings=_QUICK, jars=cache)
     try:
         with one_line_failures("preparing Spark"):
             _load_classes(spark)
