@@ -5,22 +5,26 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lastword.core.errors import ClusterUnreachable
 from lastword.core.lines import Write
+from lastword.core.position import Position
 from lastword.kafka.connection import Connection
+from lastword.kafka.groups import GroupPosition
 from lastword.kafka.local import LocalCluster, Started
 from lastword.kafka.reading import fold_topic, log_bounds, read_log
 from lastword.kafka.topics import create_topic
 from lastword.kafka.writing import LoadStopped, Writer, load
 from support.command_line import CommandLine
+from support.victims import kill_broker
 from support.waiting import eventually
 
 ROUNDS = int(os.environ.get("LASTWORD_SOAK", "2"))
@@ -31,12 +35,6 @@ ROWS, KEYS, KILLS = 30_000, 4_000, 2
 def broken(fragile: LocalCluster) -> Connection:
     assert fragile.spec is not None
     return Connection(bootstrap_servers=fragile.spec.bootstrap_servers)
-
-
-def kill_broker(cluster: LocalCluster) -> None:
-    (broker,) = cluster.status()
-    assert broker.pid is not None
-    os.kill(broker.pid, signal.SIGKILL)
 
 
 def kill_and_start(cluster: LocalCluster, after_s: float) -> Started:
@@ -148,3 +146,26 @@ def test_a_load_whose_broker_does_not_come_back_says_how_many_were_acknowledged_
     assert len(there) >= count
     # One partition: what is there is the beginning of what was written, once and in order.
     assert there == [write.key for write in written[: len(there)]]
+
+
+def test_a_group_that_was_committed_to_while_the_broker_was_away_is_committed_to_afterwards(
+    fragile: LocalCluster, broken: Connection, topic_name: str
+) -> None:
+    create_topic(broken, topic_name, partitions=1)
+    group = GroupPosition(replace(broken, patience_s=2), topic_name)
+    group.commit({topic_name: Position({0: 1})})
+    kill_broker(fragile)
+    for _ in range(2):
+        with pytest.raises(ClusterUnreachable):
+            group.commit({topic_name: Position({0: 2})})
+    fragile.start()
+
+    eventually(lambda: _is_committed(group, topic_name), within_s=60)
+
+
+def _is_committed(group: GroupPosition, topic: str) -> bool:
+    try:
+        group.commit({topic: Position({0: 3})})
+    except ClusterUnreachable:
+        return False
+    return True

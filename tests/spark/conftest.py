@@ -27,7 +27,8 @@ def connection(connection: Connection) -> Connection:
 def spark(connection: Connection) -> Iterator[SparkSession]:
     made = session(
         connection,
-        master="local[2]",
+        # A task may fail once.
+        master="local[2,2]",
         delta=True,
         # Small tables: more tasks than cores would only cost time.
         settings={"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"},

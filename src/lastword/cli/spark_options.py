@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from lastword.kafka.connection import Connection
 
 
-def add_spark(parser: argparse.ArgumentParser) -> None:
+def add_spark(parser: argparse.ArgumentParser, *, master: str = "local[*]") -> None:
     group = parser.add_argument_group("spark")
-    group.add_argument("--master", default="local[*]", metavar="URL", help="a Spark cluster; default: this machine")
+    group.add_argument("--master", default=master, metavar="URL", help="a Spark cluster; default: this machine")
     group.add_argument(
         "--set",
         action="append",

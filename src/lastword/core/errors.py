@@ -17,6 +17,9 @@ LastwordError                    exit 1: the thing asked for is not so
 ├── FellBehind                   exit 1: a watcher was too slow and was cut off; it can go on from its position
 ├── HistoryLost                  exit 1: records or tombstones that were needed are gone from the log
 ├── HorizonPassed                exit 1: a past state that compaction may have erased a part of
+├── SourceGap                    exit 1: what a pipeline had yet to read is gone, or its source is another one now
+├── Fenced                       exit 1: another process has taken the transactional id of this one
+├── TakenOver                    exit 1: another process does now what this one did
 ├── ServerUnreachable            exit 3: no HTTP server answers at the address, or it went away
 └── ClusterUnreachable           exit 3: nobody answers at the address
 """
@@ -105,6 +108,18 @@ class HistoryLost(LastwordError):
 
 
 class HorizonPassed(LastwordError):
+    pass
+
+
+class SourceGap(LastwordError):
+    pass
+
+
+class Fenced(LastwordError):
+    pass
+
+
+class TakenOver(LastwordError):
     pass
 
 

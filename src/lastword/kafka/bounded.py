@@ -102,11 +102,11 @@ def _runs_before_ends(messages: list[Any], topic: str, ends: dict[int, int], pen
 def bounds(connection: Connection, consumer: Consumer, topic: str) -> tuple[Position, Position]:
     first, last = {}, {}
     for partition in sorted(connection.topic(topic, consumer).partitions):
-        first[partition], last[partition] = _watermarks(connection, consumer, TopicPartition(topic, partition))
+        first[partition], last[partition] = watermarks(connection, consumer, TopicPartition(topic, partition))
     return Position(first), Position(last)
 
 
-def _watermarks(connection: Connection, consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
+def watermarks(connection: Connection, consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
     give_up_at = time.monotonic() + connection.patience_s
     while True:
         try:

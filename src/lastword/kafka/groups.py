@@ -27,6 +27,7 @@ class GroupPosition:
         if not group:
             raise BadInput("the name of the consumer group is empty: give one, or none")
         self._group = group
+        self._connection = connection
         self._patience_s = connection.patience_s
         # Not a consumer: that one can't be told how long to wait for the group's coordinator.
         self._admin = connection.admin()
@@ -54,6 +55,8 @@ class GroupPosition:
             answers = self._admin.alter_consumer_group_offsets(asked, request_timeout=self._patience_s)
             kept = answers[self._group].result()
         except KafkaException as failure:
+            # A client that has asked while the cluster was away never finds the group's coordinator again.
+            self._admin = self._connection.admin()
             return failure.args[0], ""
         errors = ((p.error, f", {p.topic}[{p.partition}]") for p in kept.topic_partitions if p.error is not None)
         return next(errors, None)

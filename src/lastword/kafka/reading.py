@@ -11,7 +11,7 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from lastword.core.errors import ClusterUnreachable
 from lastword.core.position import Position
@@ -25,12 +25,14 @@ from lastword.kafka.bounded import (
     bounds,
     ends_of,
     refuse_unknown_partitions,
+    watermarks,
 )
 from lastword.kafka.connection import Connection
 from lastword.kafka.messages import BATCH, MESSAGE, headers_of, is_record, next_batch, record_of
 from lastword.kafka.murmur2 import partition_of
 
 _LOOK_AGAIN_S = 5
+_SILENCE_S = 30
 
 # Large fetches and a deep queue: a bounded read wants throughput, and it is over soon.
 _BULK: dict[str, Any] = {
@@ -115,6 +117,32 @@ def read_log(
         )
         for runs in bounded(consumer, topic, span, progress):
             yield _records(runs)
+
+
+def read_to_end(
+    connection: Connection, topic: str, partition: int, *, start: int | None = None
+) -> Generator[Record, None, None]:
+    """The committed records of one partition from an offset, or its first, up to its end, which is met and not asked.
+
+    The quick way to a few records: one fetch. PositionGone when the log does not have that offset.
+    """
+    message: Any
+    with _consumer(connection, enable_partition_eof=True, fetch_wait_max_ms=10) as consumer:
+        if start is None:
+            # Asked, because librdkafka takes half a second to find it out.
+            start, _ = watermarks(connection, consumer, TopicPartition(topic, partition))
+        consumer.assign([TopicPartition(topic, partition, start)])
+        while True:
+            message = consumer.poll(_SILENCE_S)
+            if message is None:
+                raise ClusterUnreachable(
+                    f"reading {topic}[{partition}]: nothing came for {_SILENCE_S} s: "
+                    "is the cluster up?  lastword broker status"
+                )
+            if is_record(message, topic):
+                yield record_of(message, partition, message.offset())
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                return
 
 
 def read_columns(

@@ -112,7 +112,7 @@ class Expressions:
         except PySparkException as failure:
             yield _told(failure)
             return
-        nodes = [(str(node.nodeName()), node) for node in _nodes(parsed)]
+        nodes = [(str(node.nodeName()), node) for node in nodes_of(parsed)]
         form = _ALIAS if nodes[0][0] in ("Alias", "MultiAlias") else _meant(_FORMS, *[name for name, _ in nodes])
         form = _CHANGING if _TIME_LITERAL.search(text) else form
         if form is not None:
@@ -140,7 +140,7 @@ class Expressions:
     def _misfit(self, answer: DataFrame, role: Role) -> str | None:
         """Why an expression that Spark takes is not one that the pipeline takes."""
         plan = answer._jdf.queryExecution().analyzed()
-        for node in _nodes(plan):
+        for node in nodes_of(plan):
             # The frame itself has no node below it.
             if node.nodeName() != "Project" and node.children().size():
                 return _meant(_PLANS, str(node.nodeName())) or _WINDOW
@@ -193,11 +193,11 @@ class Expressions:
         return f"no function {name!r}: {hint}"
 
 
-def _nodes(tree: Any) -> Iterator[Any]:
+def nodes_of(tree: Any) -> Iterator[Any]:
     yield tree
     below = tree.children()
     for index in range(below.size()):
-        yield from _nodes(below.apply(index))
+        yield from nodes_of(below.apply(index))
 
 
 def _meant(meanings: dict[str, str], *names: str) -> str | None:

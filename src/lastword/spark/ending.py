@@ -102,6 +102,12 @@ def _process_known(life: _Life) -> Iterator[None]:
         module.Popen = popen
 
 
+def jvm_has_ended() -> bool:
+    """Whether the JVM of this process was there and is gone."""
+    gateway = SparkContext._gateway
+    return gateway is not None and gateway.proc.poll() is not None
+
+
 def end_jvm() -> None:
     """Ends the JVM and returns when it is gone; nothing when there is none."""
     global _life  # noqa: PLW0603
@@ -209,13 +215,13 @@ def _on_interrupt(number: int, frame: FrameType | None) -> None:
     if life is None:
         raise KeyboardInterrupt
     life.interrupted = True
-    _hush_py4j()
+    hush_py4j()
     if callable(life.before):
         life.before(number, frame)
 
 
-def _hush_py4j() -> None:
-    """py4j logs the interruption of a call, with its stack, as an error: twice, once as nobody's."""
+def hush_py4j() -> None:
+    """py4j logs a call that was interrupted, or lost its JVM, with its stack, as an error: twice, once as nobody's."""
     logging.getLogger("py4j").propagate = False
     logging.getLogger().addFilter(_is_not_py4j)
 

@@ -105,7 +105,7 @@ def write_table(
     consumer group after each batch. `trigger` is what Spark's `trigger` takes, such as {"availableNow": True}.
     """
     connection = connection_of(df.sparkSession)
-    _refuse_speculation(df.sparkSession)
+    refuse_speculation(df.sparkSession)
     encoding = Encoding(key=key, value=value, key_codec=key_codec, value_codec=value_codec, order=order)
     if mode not in ("append", "replace"):
         raise BadInput(f"mode={mode!r}: choose append or replace")
@@ -132,7 +132,7 @@ def write_table(
     return _started(writer.trigger(**trigger) if trigger else writer, progress)
 
 
-def _refuse_speculation(spark: SparkSession) -> None:
+def refuse_speculation(spark: SparkSession) -> None:
     """BadInput for a session that runs a slow task twice at once: the attempt that lost may write after the other."""
     if spark.sparkContext.getConf().get("spark.speculation", "false").strip().lower() == "true":
         raise BadInput(

@@ -1,0 +1,90 @@
+"""How far each source partition is processed: a compacted topic with one record for each, which is the checkpoint.
+
+The changelog has as many partitions as the source, and the progress of source partition p lies in its partition p:
+so an open transaction of a neighbour never hides it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lastword.core.errors import LastwordError
+from lastword.kafka.connection import Connection
+from lastword.kafka.reading import read_to_end
+
+_FORMAT = 1
+
+# By the topic of a table, then by rule, then by counter.
+Counters = Mapping[str, Mapping[str, Mapping[str, int]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """All records of a source partition before `next_offset` are processed, with these results."""
+
+    next_offset: int
+    source_id: str  # a source that was made anew has another
+    generation: int
+    owner: str  # the driver of that generation
+    valid: int = 0
+    rejected: int = 0
+    counters: Counters = field(default_factory=dict)
+
+    def to_json(self) -> bytes:
+        return json.dumps(
+            {
+                "format": _FORMAT,
+                "next_offset": self.next_offset,
+                "source_id": self.source_id,
+                "generation": self.generation,
+                "owner": self.owner,
+                "valid": self.valid,
+                "rejected": self.rejected,
+                "counters": self.counters,
+            }
+        ).encode()
+
+    @staticmethod
+    def from_json(text: bytes) -> Progress:
+        fields = json.loads(text)
+        if (found := fields.pop("format")) != _FORMAT:
+            raise ValueError(f"it has format {found}, and this version knows {_FORMAT}")
+        return Progress(**fields)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """A progress, and where in the changelog it lies."""
+
+    progress: Progress
+    offset: int
+
+
+def progress_key(partition: int) -> bytes:
+    return str(partition).encode()
+
+
+def transactional_id(app: str, partition: int) -> str:
+    """Under which the results and the progress of a source partition are written, by one process at a time."""
+    return f"{app}-{partition}"
+
+
+def newest_progress(connection: Connection, changelog: str, partition: int, *, start: int | None = None) -> Kept | None:
+    """The last progress of a source partition, in the changelog from `start` on; None if there is none.
+
+    Nothing may be open there: its only writer is who asks.
+    """
+    newest = None
+    for record in read_to_end(connection, changelog, partition, start=start):
+        newest = record
+    if newest is None or newest.value is None:
+        return None
+    try:
+        return Kept(progress=Progress.from_json(newest.value), offset=newest.offset)
+    except (ValueError, TypeError, KeyError) as damage:
+        raise LastwordError(
+            f"{changelog}[{partition}], offset {newest.offset}: this is no progress of a pipeline ({damage}): "
+            "give the app another name, or delete that topic to begin anew"
+        ) from None

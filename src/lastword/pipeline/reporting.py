@@ -1,0 +1,83 @@
+"""Tells others how a pipeline stands, every two seconds: its status topic, and the consumer group of its name."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from lastword.core.errors import Fenced, LastwordError
+from lastword.core.position import Position
+from lastword.kafka.connection import Connection
+from lastword.kafka.groups import GroupPosition
+from lastword.kafka.reading import log_bounds
+from lastword.kafka.transactions import Outgoing, Transactions
+from lastword.pipeline.plan import Pipeline
+from lastword.pipeline.standing import Standing
+
+_EVERY_S = 2.0
+
+
+class Reporting:
+    """A thread that reports from `with` on, and once more at its end.
+
+    It writes under the id of the driver: so a driver that has nothing to do also learns when another takes over.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        plan: Pipeline,
+        standing: Standing,
+        transactions: Transactions,
+        *,
+        on_report: Callable[[dict[str, Any]], None],
+        on_fenced: Callable[[Fenced], None],
+    ) -> None:
+        self._connection = connection
+        self._plan = plan
+        self._standing = standing
+        self._transactions = transactions
+        self._on_report = on_report
+        self._on_fenced = on_fenced
+        self._group = GroupPosition(connection, plan.app)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._report_until_end, name=f"{plan.app}-status", daemon=True)
+
+    def __enter__(self) -> Reporting:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _report_until_end(self) -> None:
+        while True:
+            is_last = self._ended.wait(_EVERY_S)
+            try:
+                self._report()
+            except Fenced as other:
+                self._on_fenced(other)
+                return
+            except LastwordError:
+                # The cluster is away for now: the batches tell that. What is not reported now is in the next report.
+                pass
+            if is_last:
+                return
+
+    def _report(self) -> None:
+        row = self._standing.row(self._ends())
+        self._on_report(row)
+        record = Outgoing(self._plan.status, json.dumps(row).encode(), self._plan.app.encode())
+        self._transactions.write([], record)
+        if position := self._standing.position:
+            self._group.commit({self._plan.source.topic: position})
+
+    def _ends(self) -> Position | None:
+        try:
+            _, last = log_bounds(self._connection, self._plan.source.topic)
+        except LastwordError:
+            return None
+        return last

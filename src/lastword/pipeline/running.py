@@ -1,0 +1,256 @@
+"""A pipeline that runs: a streaming query over its source, started anew from the changelog whenever it fails."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC
+from typing import Any
+
+import pyarrow
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from lastword.core.errors import BadInput, ClusterUnreachable, Fenced, LastwordError, NotFound, SourceGap, TakenOver
+from lastword.kafka.transactions import Transactions
+from lastword.pipeline.evaluation import counters_of, evaluated, fields_of
+from lastword.pipeline.kept_tables import KeptTables
+from lastword.pipeline.plan import Pipeline
+from lastword.pipeline.portion import Outlet
+from lastword.pipeline.progress import Kept, Progress, newest_progress
+from lastword.pipeline.reporting import Reporting
+from lastword.pipeline.standing import Standing
+from lastword.pipeline.takeover import Choice, Taken, take_over
+from lastword.pipeline.task import REPORT_SQL, PartitionTask
+from lastword.pipeline.topics import make_own_topics, record_limits
+from lastword.spark.client_settings import portable
+from lastword.spark.ending import hush_py4j, jvm_has_ended
+from lastword.spark.failures import one_line_failures, told
+from lastword.spark.records import changes_from
+from lastword.spark.session import connection_of
+from lastword.spark.writing import refuse_speculation
+
+# A batch has no more than this of each partition; what it holds in memory is bounded by its tasks.
+BATCH_RECORDS = 100_000
+_LOOK_AGAIN_S = 5.0
+_BACKOFF_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+# Failures in a row, without any progress between, after which trying again won't help.
+_HOPELESS = 5
+
+
+class SparkEnded(LastwordError):
+    pass
+
+
+# What no new start would mend.
+_FINAL = (BadInput, SourceGap, TakenOver, SparkEnded)
+
+
+class PipelineRun:
+    """One driver. `run` returns when it is told to stop, and raises when it can't go on.
+
+    `tell` gets a line for each event, `show` how the pipeline stands, every two seconds.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        plan: Pipeline,
+        *,
+        choice: Choice | None = None,
+        tell: Callable[[str], None] = lambda _: None,
+        show: Callable[[dict[str, Any]], None] = lambda _: None,
+        batch_records: int = BATCH_RECORDS,
+    ) -> None:
+        refuse_speculation(spark)
+        # Of its own, for settings of its own: what can't be computed is null, and stops nothing.
+        self._spark = spark.newSession()
+        self._spark.conf.set("spark.sql.ansi.enabled", "false")
+        self._plan = plan
+        self._choice = choice
+        self._tell = tell
+        self._show = show
+        self._batch_records = batch_records
+        self._connection = connection_of(spark)
+        self._counters = counters_of(self._spark, plan)
+        self._stopping = threading.Event()
+        # Held through each batch.
+        self._lock = threading.Lock()
+        self._is_ending = False
+        self._failure: BaseException | None = None
+        self._generation: int | None = None
+        self._kept: dict[int, Kept] = {}
+        self._standing = Standing(plan)
+
+    def stop(self) -> None:
+        """The run ends after the commit that is under way."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        hush_py4j()
+        failures = 0
+        while not self._stopping.is_set():
+            began_at = self._standing.records
+            try:
+                with _told(f"the pipeline {self._plan.app}"):
+                    self._run_once()
+                failures = 0
+            except _FINAL:
+                raise
+            except LastwordError as failure:
+                # A cluster that has just come back may not know its topics yet.
+                if isinstance(failure, NotFound) and self._generation is None:
+                    raise
+                if isinstance(failure, Fenced):
+                    self._refuse_successor()
+                failures = 1 if self._standing.records > began_at else failures + 1
+                if failures >= _HOPELESS and not isinstance(failure, ClusterUnreachable):
+                    raise
+                self._tell(f"{failure}: trying again")
+                self._standing.happened(str(failure))
+                self._stopping.wait(_BACKOFF_S[min(failures, len(_BACKOFF_S)) - 1])
+
+    def _run_once(self) -> None:
+        """From a takeover until the query ends: because it was told to, or has to begin anew."""
+        make_own_topics(self._connection, self._plan)
+        taken = take_over(self._connection, self._plan, choice=self._choice, mine=self._generation)
+        self._generation, self._kept = taken.generation, dict(taken.kept)
+        self._is_ending, self._failure = False, None
+        transactions = Transactions(self._connection, f"{self._plan.app}-tables")
+        tables = KeptTables(transactions, self._plan)
+        tables.write(self._progress)
+        self._standing.taken(self._progress)
+        begun = f"generation {taken.generation} begins at {self._plan.source.topic} {taken.position}"
+        self._standing.happened(begun)
+        self._tell(begun)
+        reporting = Reporting(
+            self._connection,
+            self._plan,
+            self._standing,
+            transactions,
+            on_report=self._show,
+            on_fenced=self._fail,
+        )
+        with tempfile.TemporaryDirectory(prefix="lastword-run-") as folder, reporting:
+            query = self._query(taken, tables, folder)
+            try:
+                self._watch(query, len(taken.kept))
+            finally:
+                # Not while a batch is under way, and then without the lock: a batch that waits for it can't be stopped.
+                with self._lock:
+                    self._is_ending = True
+                query.stop()
+        transactions.close()
+        if self._failure is not None:
+            raise self._failure
+
+    def _watch(self, query: StreamingQuery, partitions: int) -> None:
+        """Returns when the query should end, or has."""
+        look_again_at = time.monotonic() + _LOOK_AGAIN_S
+        while query.isActive and not self._stopping.is_set() and self._failure is None:
+            self._stopping.wait(0.1)
+            if time.monotonic() >= look_again_at:
+                look_again_at = time.monotonic() + _LOOK_AGAIN_S
+                if self._has_more_partitions(partitions):
+                    self._tell(f"{self._plan.source.topic} has more partitions: taking them in")
+                    return
+        if self._stopping.is_set():
+            return
+        failure = query.exception()
+        # Of a batch it is known better what has failed.
+        if failure is not None and self._failure is None:
+            self._failure = told(failure, f"reading {self._plan.source.topic}")
+
+    def _query(self, taken: Taken, tables: KeptTables, folder: str) -> StreamingQuery:
+        records = changes_from(
+            self._spark, self._plan.source.topic, taken.position, limit=self._batch_records * len(taken.kept)
+        )
+        rows = evaluated(records, self._plan, self._counters)
+        task = PartitionTask(
+            connection=portable(self._connection),
+            app=self._plan.app,
+            changelog=self._plan.changelog,
+            outlet=self._outlet(),
+            generation=taken.generation,
+            known={},
+        )
+
+        def process(batch: DataFrame, _number: int) -> None:
+            with self._lock:
+                if self._is_ending or self._stopping.is_set() or self._failure is not None:
+                    raise InterruptedError("the pipeline is stopping")
+                try:
+                    self._process(batch, task, tables)
+                except BaseException as failure:
+                    self._fail(failure)
+                    raise
+
+        writer = rows.writeStream.foreachBatch(process).option("checkpointLocation", folder)
+        return writer.queryName(self._plan.app).start()
+
+    def _process(self, batch: DataFrame, task: PartitionTask, tables: KeptTables) -> None:
+        began = time.monotonic()
+        task = replace(task, known={partition: kept.offset for partition, kept in self._kept.items()})
+
+        def work(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+            yield from task(batches)
+
+        reports = batch.mapInArrow(work, REPORT_SQL).collect()
+        for report in reports:
+            kept = Kept(progress=Progress.from_json(bytes(report.progress)), offset=report.offset)
+            self._kept[report.partition] = kept
+        tables.write(self._progress)
+        newest = max((report.newest for report in reports if report.newest is not None), default=None)
+        self._standing.committed(
+            self._progress,
+            tasks=len(reports),
+            records=sum(report.records for report in reports),
+            newest_ms=None if newest is None else int(newest.replace(tzinfo=UTC).timestamp() * 1000),
+            seconds=time.monotonic() - began,
+        )
+
+    def _refuse_successor(self) -> None:
+        """TakenOver when a later driver has an id of ours; else a second attempt of a task had it."""
+        kept = newest_progress(self._connection, self._plan.changelog, 0)
+        if kept is not None and kept.progress.generation > (self._generation or 0):
+            raise TakenOver(f"the pipeline {self._plan.app} was taken over by {kept.progress.owner}")
+
+    def _fail(self, failure: BaseException) -> None:
+        # The first one: others may follow from it.
+        self._failure = self._failure or failure
+
+    @property
+    def _progress(self) -> dict[int, Progress]:
+        return {partition: kept.progress for partition, kept in self._kept.items()}
+
+    def _outlet(self) -> Outlet:
+        plan = self._plan
+        return Outlet(
+            source=plan.source.topic,
+            fields=fields_of(plan),
+            rejects=plan.rejects,
+            rules=tuple((rule.name, rule.to) for rule in plan.rules),
+            counters=self._counters,
+            limits=record_limits(self._connection, plan),
+        )
+
+    def _has_more_partitions(self, known: int) -> bool:
+        try:
+            return len(self._connection.topic(self._plan.source.topic).partitions) > known
+        except ClusterUnreachable:
+            return False
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    try:
+        with one_line_failures(what):
+            yield
+    except (LastwordError, OSError):
+        if jvm_has_ended():
+            raise SparkEnded(f"{what}: Spark's JVM has ended: start it again, and it goes on where it was") from None
+        raise

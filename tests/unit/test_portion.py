@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow
+
+from lastword.kafka.transactions import Outgoing
+from lastword.pipeline.evaluation import Counter
+from lastword.pipeline.portion import Outlet, Portion
+from lastword.pipeline.progress import Progress
+from lastword.pipeline.verdicts import SourceField
+
+OUTLET = Outlet(
+    source="users",
+    fields=(SourceField(name="name", kind="STRING", is_required=True, is_text=True),),
+    rejects="app-rejects",
+    rules=(("one", "actions"), ("two", "others")),
+    counters=(
+        Counter(table="stats", rule=0, name="seen", when_matched=1, when_missed=1),
+        Counter(table="stats", rule=0, name="flagged", when_matched=1),
+        Counter(table="stats", rule=1, name="seen", when_matched=1, when_missed=1),
+        Counter(table="stats", rule=1, name="flagged", when_matched=1),
+        Counter(table="sums", rule=0, name="amount", increment=0),
+        Counter(table="sums", rule=1, name="amount", increment=1),
+    ),
+    limits={"actions": 3000, "others": 3000, "app-rejects": 2000},
+)
+BEFORE = Progress(next_offset=3, source_id="id", generation=2, owner="me")
+EVALUATED = pyarrow.schema(
+    [
+        ("partition", pyarrow.int32()),
+        ("offset", pyarrow.int64()),
+        ("timestamp", pyarrow.timestamp("us", tz="UTC")),
+        ("doubt", pyarrow.bool_()),
+        ("key", pyarrow.binary()),
+        ("value", pyarrow.binary()),
+        ("unread", pyarrow.list_(pyarrow.string())),
+        (
+            "emitted",
+            pyarrow.list_(
+                pyarrow.struct([("rule", pyarrow.int32()), ("key", pyarrow.binary()), ("value", pyarrow.binary())])
+            ),
+        ),
+        ("increments", pyarrow.list_(pyarrow.int64())),
+    ]
+)
+
+
+def valid(offset: int, *emitted: tuple[int, bytes], increments: tuple[int, int] = (0, 0)) -> dict[str, Any]:
+    made = [{"rule": rule, "key": None, "value": value} for rule, value in emitted]
+    return {"offset": offset, "doubt": False, "emitted": made, "increments": increments}
+
+
+def unreadable(offset: int, value: bytes | None) -> dict[str, Any]:
+    return {"offset": offset, "doubt": True, "key": b"k", "value": value, "unread": ["name"]}
+
+
+def doubtful(row: dict[str, Any], value: bytes) -> dict[str, Any]:
+    return {**row, "doubt": True, "key": b"k", "value": value, "unread": []}
+
+
+def batch(*rows: dict[str, Any]) -> pyarrow.RecordBatch:
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    return pyarrow.RecordBatch.from_pylist([{"partition": 1, "timestamp": at, **row} for row in rows], EVALUATED)
+
+
+def test_matches_are_written_with_their_source_and_rule_and_counted() -> None:
+    portion = Portion(OUTLET, 1)
+    portion.add(batch(valid(3, (0, b"a"), (1, b"b"), increments=(5, 7)), valid(4), valid(6, (1, b"c"))))
+    portion.add(batch(valid(7, (1, b"d"), increments=(2**62, 0)), valid(9, increments=(2**62, 1))))
+
+    assert portion.outgoing == [
+        Outgoing("actions", b"a", None, [("source", b"users/1/3"), ("rule", b"one")]),
+        Outgoing("others", b"b", None, [("source", b"users/1/3"), ("rule", b"two")]),
+        Outgoing("others", b"c", None, [("source", b"users/1/6"), ("rule", b"two")]),
+        Outgoing("others", b"d", None, [("source", b"users/1/7"), ("rule", b"two")]),
+    ]
+    after = portion.after(BEFORE)
+    assert (after.next_offset, after.valid, after.rejected, after.generation) == (10, 5, 0, 2)
+    assert after.counters == {
+        "stats": {"one": {"seen": 5, "flagged": 1}, "two": {"seen": 5, "flagged": 3}},
+        "sums": {"one": {"amount": 5 + 2**63}, "two": {"amount": 8}},
+    }
+
+
+def test_counters_go_on_and_those_of_rules_that_are_gone_stay() -> None:
+    counters = {"stats": {"one": {"seen": 10}, "gone": {"seen": 3}}}
+    before = Progress(next_offset=3, source_id="id", generation=2, owner="me", valid=10, rejected=1, counters=counters)
+    portion = Portion(OUTLET, 1)
+    portion.add(batch(valid(3), unreadable(4, None)))
+
+    after = portion.after(before)
+
+    assert (after.valid, after.rejected) == (11, 2)
+    assert after.counters["stats"]["one"] == {"seen": 11, "flagged": 0}
+    assert after.counters["stats"]["gone"] == {"seen": 3}
+    assert before.counters == counters == {"stats": {"one": {"seen": 10}, "gone": {"seen": 3}}}
+
+
+def test_a_rejected_record_keeps_its_key_and_value_and_says_why() -> None:
+    portion = Portion(OUTLET, 1)
+    portion.add(batch(valid(3), unreadable(4, b"{"), unreadable(5, None)))
+
+    assert portion.outgoing == [
+        Outgoing("app-rejects", b"{", b"k", [("source", b"users/1/4"), ("reason", b"its value is not JSON")]),
+        Outgoing("app-rejects", None, b"k", [("source", b"users/1/5"), ("reason", b"it has no value")]),
+    ]
+
+
+def test_of_records_in_doubt_those_that_are_wrong_are_rejected_and_emit_nothing() -> None:
+    portion = Portion(OUTLET, 1)
+    right = doubtful(valid(4, (0, b"a"), increments=(1, 2)), b'{"name": "}"}')
+    wrong = doubtful(valid(5, (0, b"b"), increments=(3, 4)), b'{"name": 5}')
+    portion.add(batch(valid(3), right, wrong))
+
+    assert [(record.topic, record.value) for record in portion.outgoing] == [
+        ("app-rejects", b'{"name": 5}'),
+        ("actions", b"a"),
+    ]
+    after = portion.after(BEFORE)
+    assert (after.valid, after.rejected, after.counters["sums"]) == (2, 1, {"one": {"amount": 1}, "two": {"amount": 2}})
+
+
+def test_a_rejected_value_is_cut_to_what_its_topic_takes() -> None:
+    portion = Portion(OUTLET, 1)
+    portion.add(batch(unreadable(4, b"x" * 5000)))
+
+    assert portion.outgoing[0].value == b"x" * (2000 - 1024 - 1)
+
+
+def test_a_record_that_its_topic_would_not_take_is_rejected_and_the_match_counts() -> None:
+    portion = Portion(OUTLET, 1)
+    portion.add(batch(valid(3, (0, b"x" * 2500))))
+
+    (record,) = portion.outgoing
+    assert record.topic == "app-rejects"
+    assert dict(record.headers or ())["reason"] == b"the record for actions has 3524 bytes, and it takes 3000"
+    assert portion.after(BEFORE).counters["stats"]["one"]["flagged"] == 1
+
+
+def test_rows_that_were_filtered_out_leave_the_others_as_they_are() -> None:
+    whole = batch(valid(3, (0, b"a")), valid(4, (1, b"b")), valid(5, (0, b"c")))
+    portion = Portion(OUTLET, 1)
+    portion.add(whole.filter(pyarrow.array([False, True, True])))
+
+    assert [(record.value, dict(record.headers or ())["source"]) for record in portion.outgoing] == [
+        (b"b", b"users/1/4"),
+        (b"c", b"users/1/5"),
+    ]
