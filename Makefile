@@ -1,4 +1,4 @@
-# Everything starts here: `make up` for a running table, `make test` for the proof. Each target sets up what it needs.
+# Everything starts here: `make up` for running tables, `make test` for the proof. Each target sets up what it needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,8 +12,8 @@ WORKERS ?= 3
 
 help:
 	@echo "make setup   the virtual environment .venv with the command lastword, the jars of Kafka and Spark, and Spark made ready"
-	@echo "make up      a local Kafka with a compacted table in it; prints 'ready' (PORT=19092 for another port)"
-	@echo "make down    stop it (the data is kept)"
+	@echo "make up      Kafka, generated users, the pipeline on Spark, HTTP; prints 'ready' (PORT=19092 HTTP_PORT=18090 for other ports)"
+	@echo "make down    end it all (the data is kept)"
 	@echo "make test    the tests, on real Kafka and real Spark"
 	@echo "make check   lint, types, layers and unit tests (under a minute)"
 	@echo "make soak    the crash tests with their counts turned up"
@@ -37,7 +37,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $(STAMP)
 
 up: setup
-	@$(LASTWORD) up --detach $(if $(PORT),--port $(PORT))
+	@$(LASTWORD) up --detach $(if $(PORT),--port $(PORT)) $(if $(HTTP_PORT),--http-port $(HTTP_PORT))
 
 down: $(STAMP)
 	@$(LASTWORD) down

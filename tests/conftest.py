@@ -84,5 +84,7 @@ def alone(tmp_path: Path) -> Iterator[CommandLine]:
     """The command line with no cluster at all; one that a test starts is stopped afterwards."""
     line = CommandLine(home=tmp_path / "home")
     yield line
+    if (line.home / "up").exists():
+        line.run("down")
     for folder in (line.home / "clusters").glob("*"):
         LocalCluster(name=folder.name, folder=folder, jars=JARS).stop()

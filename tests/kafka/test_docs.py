@@ -25,8 +25,8 @@ PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.m
 
 @pytest.fixture
 def shell(alone: CommandLine, tmp_path: Path) -> Iterator[CommandLine]:
-    """A machine as it is after `make up`, except for the port."""
-    alone("up", "--detach", "--port", "0")
+    """A machine as it is after `make up`, except for the port, and for what runs on the cluster."""
+    alone("up", "--cluster-only", "--detach", "--port", "0")
     yield alone
     alone("down")
 
@@ -59,6 +59,11 @@ def test_every_command_of_a_page_gives_what_the_page_says(
 ) -> None:
     environment = {**shell.environment(), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     address = USUAL
+    if page.name == "README.md":
+        # As after `make up`, which serves it.
+        address = request.getfixturevalue("serving")(
+            Step(command="lastword serve --table users=user-profiles", promised="...")
+        )
     for step in steps(page):
         if step.command.startswith("lastword serve"):
             address = request.getfixturevalue("serving")(step)

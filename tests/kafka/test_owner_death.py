@@ -90,15 +90,15 @@ def test_a_killed_owner_of_a_named_cluster_leaves_its_data(owners: CommandLine) 
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
     """A home in which `up` chose its port already; nothing of it runs before or after a test."""
     line = CommandLine(home=tmp_path_factory.mktemp("house"))
-    line("up", "--detach", "--port", "0")
+    line("up", "--cluster-only", "--detach", "--port", "0")
     line("down")
     yield line
     assert running_with(line.home) == []
 
 
 def start_up(line: CommandLine, *, until: str = "Ctrl-C stops it.\n") -> tuple[subprocess.Popen[str], str]:
-    """`lastword up` in the foreground of a process group of its own, and what it said so far."""
-    up = line.start("up", stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    """`lastword up --cluster-only` in the foreground of a process group of its own, and what it said so far."""
+    up = line.start("up", "--cluster-only", stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     return up, _read_until(up.stdout, until)
 
 
@@ -127,7 +127,7 @@ def test_up_ends_in_order_when_asked_to(house: CommandLine, number: signal.Signa
 
 
 def test_up_that_is_interrupted_while_it_starts_leaves_nothing_running(house: CommandLine) -> None:
-    up = house.start("up", stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    up = house.start("up", "--cluster-only", stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     with up:
         eventually(lambda: len(running_with(house.home)) > 0, within_s=30)
         os.killpg(up.pid, signal.SIGINT)
@@ -146,15 +146,15 @@ def test_up_after_everything_was_killed_says_it_recovered_and_has_the_whole_tabl
         up.kill()
     eventually(lambda: running_with(house.home) == [], within_s=10)
 
-    said = house("up", "--detach")
+    said = house("up", "--cluster-only", "--detach")
 
     assert "had not been stopped in order: its log was recovered, nothing acknowledged is lost" in said
     assert "ready: table user-profiles with 10 rows at" in said
     assert house("get", "user-profiles", "user-1") == '{"mine": true}\n'
 
     # Twice is once, in the foreground too, and `down` ends it.
-    assert "ready: table user-profiles with 10 rows at" in house("up", "--detach")
-    assert "was running already and goes on running" in house("up")
+    assert "ready: table user-profiles with 10 rows at" in house("up", "--cluster-only", "--detach")
+    assert "was running already and goes on running" in house("up", "--cluster-only")
     assert house("status").splitlines()[1].split()[:3] == ["broker", "1", "running"]
     assert house("down") == "1 broker(s) stopped\n"
     assert house("down") == "nothing was running\n"

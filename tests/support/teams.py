@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from lastword.demo.user_topic import PARTITIONS
+from lastword.demo.topics import PARTITIONS
 from lastword.demo.users import users
 from lastword.kafka.connection import Connection
 from lastword.kafka.topics import create_topic

@@ -20,7 +20,7 @@ from lastword.serve.waiting import Waiting
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-ROOMS = ("core", "kafka", "replica", "serve", "pipeline")
+ROOMS = ("core", "kafka", "replica", "serve", "pipeline", "up")
 SOURCES = "\n".join(path.read_text() for path in sorted((ROOT / "src").rglob("*.py")))
 
 

@@ -39,6 +39,8 @@ def test_importing_lastword_loads_no_client_and_no_spark() -> None:
         ["sql", "--help"],
         ["export", "--help"],
         ["run", "--help"],
+        ["up", "--help"],
+        ["status", "--help"],
     ],
 )
 def test_help_loads_no_client_and_no_spark(words: list[str]) -> None:

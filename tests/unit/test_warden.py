@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import BrokerFailed
-from lastword.kafka.broker_process import Warden, is_running, running_pid, start_detached, wait_until_ended
+from lastword.kafka.broker_process import Warden, start_detached
 from lastword.kafka.cluster_files import NodeFiles
+from lastword.kafka.liveness import is_running, running_pid, wait_until_ended
 from support.processes import alive, running_with
 from support.waiting import eventually
 

@@ -15,9 +15,9 @@ from lastword.core.errors import BadInput, BrokerFailed, LastwordError
 
 # verb -> (module of this package, what it does). The help shows them in this order.
 VERBS: dict[str, tuple[str, str]] = {
-    "up": ("up", "start the local cluster with the demo's table, until Ctrl-C (--detach returns when ready)"),
-    "down": ("up", "stop what `up` started"),
-    "status": ("up", "what runs"),
+    "up": ("up", "run it all: cluster, users, pipeline, HTTP; until Ctrl-C (--detach returns when ready)"),
+    "down": ("up", "end what `up` started"),
+    "status": ("up", "what runs, since when, how often it was started again, and its log"),
     "broker": ("broker", "the local Kafka cluster alone: start, stop, status, logs"),
     "topic": ("topic", "topics: create, describe, alter, list, delete, explain, compact"),
     "put": ("row_writes", "write a row"),

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from lastword.cli import options
 from lastword.cli.output import Progress, note, print_json, print_table
-from lastword.core.errors import LastwordError, NotFound
+from lastword.core.errors import BadInput, LastwordError, NotFound
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
@@ -101,6 +101,8 @@ def fetch(_args: argparse.Namespace) -> int:
 
 def stop(args: argparse.Namespace) -> int:
     progress = Progress()
+    if args.cluster == "default" and options.upkeep(progress).is_running:
+        raise BadInput("cluster default is kept running by  lastword up : end all of it with  lastword down")
     stopped = options.local_cluster(args.cluster, progress.line).stop()
     print(f"cluster {args.cluster}: {f'{len(stopped)} broker(s) stopped' if stopped else 'was not running'}")
     return 0

@@ -13,8 +13,10 @@ from lastword.core.home import default_home, default_jars
 from lastword.core.position import Position
 
 if TYPE_CHECKING:
+    from lastword.cli.output import Progress
     from lastword.kafka.connection import Connection
     from lastword.kafka.local import LocalCluster
+    from lastword.up.upkeep import Upkeep
 
 Run = Callable[[argparse.Namespace], int]
 Subs = argparse._SubParsersAction  # what add_subparsers gives; argparse has no public name for it
@@ -142,6 +144,13 @@ def local_cluster(name: str, tell: Callable[[str], None], *, owned: bool = False
     return LocalCluster.at(home, default_jars(home), name, owned=owned, tell=tell)
 
 
+def upkeep(progress: Progress) -> Upkeep:
+    """What `up` runs on the local cluster."""
+    from lastword.up.upkeep import Upkeep
+
+    return Upkeep(folder=default_home() / "up", tell=progress.line, show=progress.step)
+
+
 def read_properties(path: Path) -> dict[str, str]:
     """Client settings from a file of `name=value` lines; `#` starts a comment."""
     try:
@@ -163,8 +172,8 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def _local_servers() -> str:
-    from lastword.kafka.broker_process import is_running
     from lastword.kafka.cluster_files import load_spec, node_files
+    from lastword.kafka.liveness import is_running
 
     folder = default_home() / "clusters" / "default"
     spec = load_spec(folder)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+# Where `up` keeps them.
+TABLE = "user-profiles"
 TOPIC_SETTINGS = {
     "cleanup.policy": "compact",
     "min.cleanable.dirty.ratio": "0.01",

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
 import msgspec
 
-from lastword.core.errors import AlreadyExists, BadInput
+from lastword.core.errors import BadInput
 from lastword.core.lines import Write
 from lastword.core.position import Position
 from lastword.demo.pace import steady, unpaced
+from lastword.demo.topics import AN_HOUR, PARTITIONS, make_if_missing
 from lastword.demo.users import User, number_of, users
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import log_bounds, read_log
-from lastword.kafka.topics import create_topic
 from lastword.kafka.writing import LoadStopped, load
 
 TOPIC = "new_users"
-PARTITIONS = 5
-TOPIC_SETTINGS = {
-    "cleanup.policy": "delete",
-    "retention.ms": "3600000",
-    # Only whole segments are dropped: one that is written for a week would keep its first hour for as long.
-    "segment.ms": "600000",
-}
 _PATIENCE_S = 30.0
 _TAIL = 100
 
@@ -57,7 +49,7 @@ def write_users(
     """
     if per_second == 0:
         raise BadInput("0 users a second: give at least 1, or no rate to write as fast as possible")
-    make_topic(connection, topic)
+    make_if_missing(connection, topic, partitions=PARTITIONS, settings=AN_HOUR)
     first = next_number(connection, topic)
     portions = unpaced(stopped) if per_second is None else steady(per_second, stopped)
     chosen = islice(users(seed, first), count)
@@ -69,13 +61,6 @@ def write_users(
         told = f"{early.acknowledged} users were written to {topic}: start it again, and it goes on after them"
         raise LoadStopped(early.cause, told, early.acknowledged) from None
     return Written(users=written, first=first, seconds=time.monotonic() - began)
-
-
-def make_topic(connection: Connection, topic: str) -> None:
-    """The topic as users need it; one that is there is left as it is."""
-    if topic not in connection.reach().topics:
-        with suppress(AlreadyExists):  # another made it since
-            create_topic(connection, topic, partitions=PARTITIONS, settings=TOPIC_SETTINGS)
 
 
 def next_number(connection: Connection, topic: str) -> int:

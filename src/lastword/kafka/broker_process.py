@@ -1,15 +1,12 @@
-"""One broker as a process: formatting its data folder, starting it detached or under a warden, asking, stopping."""
+"""One broker as a process: formatting its data folder, starting it detached or under a warden."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,42 +110,6 @@ class Warden:
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
         self._process.wait()
-
-
-def is_running(files: NodeFiles) -> bool:
-    """Whether a live process holds this broker's folder."""
-    try:
-        with files.running.open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except BlockingIOError:
-        return True
-    return False
-
-
-def running_pid(files: NodeFiles) -> int | None:
-    """The broker's process id, or None when it does not run."""
-    try:
-        return int(files.pid.read_text()) if is_running(files) else None
-    except (FileNotFoundError, ValueError):
-        return None
-
-
-def signal_broker(files: NodeFiles, number: signal.Signals) -> None:
-    pid = running_pid(files)
-    if pid is not None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
-
-
-def wait_until_ended(files: NodeFiles, timeout_s: float) -> bool:
-    give_up_at = time.monotonic() + timeout_s
-    while is_running(files):
-        if time.monotonic() > give_up_at:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def _places(files: NodeFiles) -> dict[str, str]:

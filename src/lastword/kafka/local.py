@@ -24,11 +24,7 @@ from lastword.kafka.broker_process import (
     Warden,
     broker_command,
     format_data,
-    is_running,
-    running_pid,
-    signal_broker,
     start_detached,
-    wait_until_ended,
 )
 from lastword.kafka.cluster_files import (
     BrokerSpec,
@@ -47,6 +43,7 @@ from lastword.kafka.cluster_files import (
 )
 from lastword.kafka.jars import broker_lock, ensure_jars
 from lastword.kafka.java import find_java
+from lastword.kafka.liveness import is_running, running_pid, signal_process, wait_until_ended
 from lastword.kafka.ports import PortPicker, check_port, is_free
 from lastword.kafka.readiness import Readiness, await_ready, unknown_settings
 
@@ -304,13 +301,13 @@ class LocalCluster:
     @staticmethod
     def _end(running: Mapping[int, NodeFiles], timeout_s: float, *, tell: Tell) -> None:
         for files in running.values():
-            signal_broker(files, signal.SIGTERM)
+            signal_process(files, signal.SIGTERM)
         give_up_at = time.monotonic() + timeout_s
         for node_id, files in running.items():
             if wait_until_ended(files, max(0.0, give_up_at - time.monotonic())):
                 continue
             tell(f"broker {node_id} did not stop in {timeout_s:.0f} s and was killed; its next start recovers")
-            signal_broker(files, signal.SIGKILL)
+            signal_process(files, signal.SIGKILL)
             if not wait_until_ended(files, 5):
                 raise BrokerFailed(f"broker {node_id} could not be stopped: end the process that holds {files.running}")
 

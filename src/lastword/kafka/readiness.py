@@ -13,10 +13,10 @@ from confluent_kafka.admin._config import ConfigResource
 from lastword.core.errors import BrokerFailed
 from lastword.core.nearest import did_you_mean
 from lastword.kafka.broker_log import refused_setting, without_frames
-from lastword.kafka.broker_process import is_running
 from lastword.kafka.cluster_files import BrokerSpec, ClusterSpec, NodeFiles, node_files
 from lastword.kafka.connection import Connection
 from lastword.kafka.live_settings import answer
+from lastword.kafka.liveness import is_running
 
 Readiness = Literal["ready", "not yet", "one ended"]
 

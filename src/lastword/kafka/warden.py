@@ -26,7 +26,7 @@ _TELL_PID_AND_BECOME = 'echo $$ >"$0" && exec "$@"'
 
 
 # It ends at once, so that the broker is nobody's child: no one has to wait for it, and it outlives everyone.
-_DETACH = '"$@" &'
+DETACH = '"$@" &'
 
 
 def spawn(
@@ -45,9 +45,9 @@ def spawn(
     """
     become = ["/bin/sh", "-c", _TELL_PID_AND_BECOME, pid, *command]
     with Path(lock).open("a") as held, Path(output).open("ab") as said:
-        _take(held)
+        take(held)
         return subprocess.Popen(
-            ["/bin/sh", "-c", _DETACH, "detach", *become] if detached else become,
+            ["/bin/sh", "-c", DETACH, "detach", *become] if detached else become,
             # What a crashing JVM leaves belongs beside the broker's log, and no folder of the user's is kept busy.
             cwd=Path(lock).parent,
             # Without a UTF-8 locale Java finds no file below a folder such as /home/josé.
@@ -61,7 +61,8 @@ def spawn(
         )
 
 
-def _take(held: IO[str], patience_s: float = 2.0) -> None:
+def take(held: IO[str], patience_s: float = 2.0) -> None:
+    """The lock of an open file; BlockingIOError when another holds it."""
     # Whoever asks "is it alive?" holds the lock for an instant; only a broker holds it for longer.
     give_up_at = time.monotonic() + patience_s
     while True:

@@ -1,0 +1,213 @@
+"""`up` with all its parts: brought up and waited for, attended in the foreground, and ended in order."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import time
+from contextlib import ExitStack, closing, nullcontext, suppress
+from typing import TYPE_CHECKING
+
+from lastword.cli import options
+from lastword.cli.output import Progress, note
+from lastword.core.clock import now_ms
+from lastword.core.errors import BadInput, LastwordError
+from lastword.core.home import default_home, default_jars
+from lastword.demo.people import TABLE
+
+if TYPE_CHECKING:
+    from lastword.kafka.local import Started
+    from lastword.pipeline.plan import Pipeline
+    from lastword.up.readiness import Asking
+    from lastword.up.teams import Choices
+
+# Spark alone may take a minute on a machine that has much to do.
+_READY_S = 300.0
+_LAST_READ_S = 15.0
+_TRY = {
+    "curl -s {url}/users/user-1": "a profile over HTTP",
+    "curl -s {url}/tables/team_stats/rows": "what each team has seen and flagged",
+    "lastword get team_stats team-1": "the same of one team, from Kafka",
+    "lastword sql 'SELECT team, flagged FROM team_stats'": "Spark SQL over it",
+    "lastword status": "what runs, since when, and where its log is",
+    "lastword down": "end it all; the data is kept",
+}
+
+
+class Everything:
+    """The cluster and the parts, as the verbs `up` and `down` see them."""
+
+    def __init__(self) -> None:
+        self._progress = Progress()
+        self._cluster = options.local_cluster("default", self._progress.line)
+        self._upkeep = options.upkeep(self._progress)
+        # Whatever makes the parts end with this process.
+        self._ownership = ExitStack()
+        self._is_ours = False
+        self._is_ready = False
+
+    def up(self, args: argparse.Namespace) -> int:
+        if args.detach:
+            self._bring_up(args)
+            return 0
+        with self._ownership:
+            try:
+                self._bring_up(args)
+                if self._is_ours:
+                    print("\nCtrl-C ends it all.", flush=True)
+                    self._attend()
+                else:
+                    print("\nIt was running already and goes on running; end it with  lastword down")
+            except BaseException as reason:
+                if self._is_ours:
+                    self._end_ours()
+                if not (self._is_ready and isinstance(reason, KeyboardInterrupt)):
+                    raise
+        return 0
+
+    def end(self) -> None:
+        """Ends the parts, then the cluster, and says what ran."""
+        # Where nothing was ever started, nothing is made.
+        with self._upkeep.turn() if self._upkeep.folder.is_dir() else nullcontext():
+            ended = self._upkeep.end(self._after_end_of)
+            stopped = self._cluster.stop()
+        self._progress.clear()
+        if ended:
+            print(f"ended {', '.join(ended)}")
+        if stopped:
+            print(f"{len(stopped)} broker(s) stopped")
+        if not ended and not stopped:
+            print("nothing was running")
+
+    def _bring_up(self, args: argparse.Namespace) -> None:
+        from lastword.up import teams
+        from lastword.up.readiness import await_ready
+
+        plan = teams.pipeline()
+        with self._upkeep.turn():
+            choices = self._choices(args)
+            is_running = self._upkeep.is_running
+            if not args.detach and not is_running:
+                self._ownership.enter_context(self._upkeep.owned())
+                self._is_ours = True
+            began = self._cluster.start(port=args.port)
+            self._progress.clear()
+            tell_start(began)
+            rows = self._make_topics(began.bootstrap_servers, plan)
+            # What runs in another's foreground stays his, also with other choices.
+            is_owned = self._upkeep.wanted.is_owned if is_running else self._is_ours
+            wanted = teams.wanted(self._cluster, began.bootstrap_servers, choices, is_owned=is_owned)
+            self._upkeep.start(wanted, _environment())
+        with closing(_asking(choices, plan)) as asking:
+            generation = await_ready(self._upkeep, asking, within_s=_READY_S, show=self._progress.step, tell=self._tell)
+        self._is_ready = True
+        self._progress.clear()
+        print(
+            f"ready: table {TABLE} with {rows} rows at {began.bootstrap_servers}, "
+            f"pipeline {plan.app} in generation {generation}, HTTP at {choices.url}"
+        )
+        print_try({command.format(url=choices.url): meaning for command, meaning in _TRY.items()})
+
+    def _choices(self, args: argparse.Namespace) -> Choices:
+        """What this run should be like; BadInput when its HTTP port is another's."""
+        from lastword.kafka.ports import PortPicker, is_free
+        from lastword.up.teams import SERVE, Choices
+
+        known = self._upkeep.wanted
+        http_port = args.http_port
+        if http_port == 0:
+            with PortPicker() as ports:
+                http_port = ports.free()
+        given = {"http_port": http_port, "rate": args.rate, "begin": args.begin}
+        choices = Choices.of(known, given, is_running=self._upkeep.is_running)
+        is_served_there = self._upkeep.part(SERVE).pid and known.choices.get("http_port") == choices.http_port
+        if not is_served_there and not is_free(choices.http_port):
+            raise BadInput(
+                f"port {choices.http_port} is taken by another process: choose another for HTTP with --http-port, or "
+                "--http-port 0 for a free one"
+            )
+        return choices
+
+    def _make_topics(self, bootstrap_servers: str, plan: Pipeline) -> int:
+        """The number of profiles."""
+        from lastword.demo.topics import fill_profiles, make_fraud_topics
+        from lastword.kafka.connection import Connection
+        from lastword.pipeline.topics import make_own_topics
+
+        self._progress.step("making topics")
+        connection = Connection(bootstrap_servers=bootstrap_servers)
+        make_fraud_topics(connection)
+        make_own_topics(connection, plan)
+        return fill_profiles(connection)
+
+    def _attend(self) -> None:
+        """Tells what ends and is started again; returns when another command has ended it all."""
+        from lastword.up.upkeep import Ends
+
+        ends = Ends(self._upkeep)
+        while self._upkeep.wanted.is_wanted:
+            for part in ends.news():
+                self._tell(f"{part.told}: starting it again")
+            time.sleep(0.5)
+        self._is_ours = False
+        print("ended by another command", flush=True)
+
+    def _tell(self, line: str) -> None:
+        self._progress.clear()
+        note(line)
+
+    def _end_ours(self) -> None:
+        # It takes a bounded time, and half an end would leave the other half running.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        self._progress.clear()
+        print("stopping", flush=True)
+        self.end()
+
+    def _after_end_of(self, part: str) -> None:
+        """When no users come any more, the pipeline reads on to the end: what it leaves may expire meanwhile."""
+        from lastword.up import teams
+        from lastword.up.readiness import await_all_read
+
+        if part == teams.USERS and self._upkeep.part(teams.PIPELINE).pid is not None:
+            self._progress.step("the pipeline reads what is left")
+            choices = teams.Choices(**self._upkeep.wanted.choices)
+            # A courtesy: nothing that is wrong with it may keep the end.
+            with suppress(LastwordError), closing(_asking(choices, teams.pipeline())) as asking:
+                await_all_read(asking, since_ms=now_ms(), within_s=_LAST_READ_S)
+
+
+def tell_start(began: Started) -> None:
+    if began.recovered:
+        print("the broker had not been stopped in order: its log was recovered, nothing acknowledged is lost")
+    if began.started:
+        print(f"Kafka started in {began.seconds:.1f} s", flush=True)
+
+
+def print_try(commands: dict[str, str]) -> None:
+    print("\nTry:")
+    # Before the environment is activated, the command is found only by its path.
+    name = "lastword" if shutil.which("lastword") else os.path.relpath(sys.argv[0])
+    lines = {command.replace("lastword", name, 1): meaning for command, meaning in commands.items()}
+    width = max(map(len, lines))
+    for command, meaning in lines.items():
+        print(f"  {command:<{width}}  {meaning}", flush=True)
+
+
+def _asking(choices: Choices, plan: Pipeline) -> Asking:
+    from lastword.up.readiness import Asking
+
+    return Asking(choices.url, plan.status, plan.app)
+
+
+def _environment() -> dict[str, str]:
+    """For the parts: our own, but for what names another cluster, and with the home as we see it from here."""
+    home = default_home()
+    own = {name: text for name, text in os.environ.items() if name not in _OTHER_CLUSTERS}
+    return {**own, "LASTWORD_HOME": str(home), "LASTWORD_JARS": str(default_jars(home))}
+
+
+_OTHER_CLUSTERS = ("LASTWORD_CONFIG", "LASTWORD_BOOTSTRAP_SERVERS")

@@ -1,0 +1,94 @@
+"""The verb `status`: every part that should run, and how it has fared."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lastword.cli import options
+from lastword.cli.output import Progress, print_json, print_table, when
+from lastword.core.errors import ClusterUnreachable
+
+if TYPE_CHECKING:
+    from lastword.kafka.local import LocalCluster
+    from lastword.up.health import Health
+    from lastword.up.upkeep import PartStatus, Upkeep
+
+
+def status(args: argparse.Namespace) -> int:
+    cluster, upkeep = options.local_cluster("default", print), options.upkeep(Progress())
+    rows = [*_brokers(cluster, upkeep), *_parts(upkeep)]
+    if args.json:
+        for row in rows:
+            print_json(row)
+    elif rows:
+        _print_rows(rows)
+    if not any(row["pid"] for row in rows if row["part"] == "broker"):
+        raise ClusterUnreachable(options.NO_LOCAL_CLUSTER)
+    return 0 if all(row["pid"] for row in rows) else 1
+
+
+def _brokers(cluster: LocalCluster, upkeep: Upkeep) -> list[dict[str, Any]]:
+    from lastword.kafka.cluster_files import NodeFiles
+    from lastword.kafka.liveness import started_ms
+    from lastword.up.supervisor import CLUSTER
+
+    health = upkeep.part(CLUSTER).health
+    rows = []
+    for broker in cluster.status():
+        since = None if broker.pid is None else started_ms(NodeFiles(folder=broker.log.parent))
+        state = "running" if broker.pid else "stopped"
+        row = _row("broker", state=state, pid=broker.pid, since=since, log=broker.log, health=health)
+        rows.append({**row, "id": broker.node_id, "address": f"127.0.0.1:{broker.port}"})
+    return rows
+
+
+def _parts(upkeep: Upkeep) -> list[dict[str, Any]]:
+    from lastword.up.teams import SERVE, Choices
+
+    parts = upkeep.status()
+    address = {SERVE: Choices(**upkeep.wanted.choices).url} if parts else {}
+    return [{**_part_row(part), "address": address.get(part.name)} for part in parts]
+
+
+def _part_row(part: PartStatus) -> dict[str, Any]:
+    return _row(part.name, state=part.state, pid=part.pid, since=part.since_ms, log=part.log, health=part.health)
+
+
+def _row(part: str, *, state: str, pid: int | None, since: int | None, log: Path, health: Health) -> dict[str, Any]:
+    """As JSON shows it; times are integer ms."""
+    end = health.last_exit
+    return {
+        "part": part,
+        "id": None,
+        "state": state,
+        "address": None,
+        "pid": pid,
+        "since": since,
+        "restarts": health.restarts,
+        "last_exit": None if end is None else {"at": end.at_ms, "code": end.code, "said": end.said, "told": str(end)},
+        "log": str(log),
+    }
+
+
+def _print_rows(rows: list[dict[str, Any]]) -> None:
+    print_table(
+        ["PART", "ID", "STATE", "ADDRESS", "PID", "SINCE (UTC)", "RESTARTS", "LOG"],
+        [
+            [
+                row["part"],
+                row["id"] or "-",
+                row["state"],
+                row["address"] or "-",
+                row["pid"] or "-",
+                "-" if row["since"] is None else when(row["since"])[:-4],
+                row["restarts"],
+                row["log"],
+            ]
+            for row in rows
+        ],
+    )
+    for row in rows:
+        if end := row["last_exit"]:
+            print(f"{row['part']} {end['told']}, at {when(end['at'])[:-4]}")

@@ -1,0 +1,101 @@
+"""The supervisor: the process that keeps the parts running, and has a stand-by that takes over when it is killed.
+
+Whoever holds the lock supervises; the stand-by waits for it. Neither ends a part: that is done by whoever does not
+want them any more, once the supervisor is gone (`upkeep`). Run as `python -m lastword.up.supervisor FOLDER`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from lastword.kafka.liveness import is_held
+from lastword.up.keeping import ClusterKeeper, Keeper
+from lastword.up.wanted import OWNER_LOCK, SUPERVISOR, files_of, load_wanted
+
+_LOOK_EVERY_S = 0.2
+_AFTER_FAILURE_S = 1.0
+# The part of the cluster: its brokers are not its children.
+CLUSTER = "cluster"
+
+
+class Supervisor:
+    """Keeps the parts as long as they are wanted; `run` returns when they are not."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        wanted = load_wanted(folder)
+        self._parts = [Keeper(part, files_of(folder, part.name)) for part in wanted.parts]
+        self._keepers: list[Keeper | ClusterKeeper] = [*self._parts]
+        if wanted.cluster is not None:
+            cluster = ClusterKeeper(wanted.start_cluster, Path(wanted.cluster), files_of(folder, CLUSTER))
+            self._keepers.insert(0, cluster)
+        self._stand_by: subprocess.Popen[bytes] | None = None
+
+    def run(self) -> None:
+        try:
+            while (wanted := load_wanted(self._folder)).is_wanted:
+                if wanted.is_owned and not is_held(self._folder / OWNER_LOCK):
+                    self._end_everything()
+                self._keep_stand_by()
+                self._look()
+                time.sleep(_LOOK_EVERY_S)
+            if not self._folder.exists():
+                # Nobody could find them any more.
+                for part in self._parts:
+                    part.kill()
+        finally:
+            self._dismiss_stand_by()
+
+    def _look(self) -> None:
+        for keeper in self._keepers:
+            try:
+                keeper.look()
+            except OSError as failure:
+                # A full disk, say: what runs already must not end for it.
+                print(f"lastword: {failure}", file=sys.stderr, flush=True)
+                time.sleep(_AFTER_FAILURE_S)
+
+    def _end_everything(self) -> None:
+        """The `up` in the foreground that they belong to is gone, without having ended them itself."""
+        self._dismiss_stand_by()
+        # Which lets go of our lock.
+        os.execv(sys.executable, [sys.executable, "-m", "lastword", "down"])  # noqa: S606
+
+    def _keep_stand_by(self) -> None:
+        if self._stand_by is None or self._stand_by.poll() is not None:
+            with files_of(self._folder, SUPERVISOR).log.open("ab") as log:
+                self._stand_by = subprocess.Popen(
+                    supervisor_command(self._folder),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+
+    def _dismiss_stand_by(self) -> None:
+        if self._stand_by is not None:
+            self._stand_by.kill()
+            self._stand_by.wait()
+
+
+def supervisor_command(folder: Path) -> list[str]:
+    return [sys.executable, "-m", "lastword.up.supervisor", str(folder)]
+
+
+def main(folder: Path) -> None:
+    files = files_of(folder, SUPERVISOR)
+    # Never closed: whoever gets the lock may know that this process is gone.
+    lock = os.open(files.running, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    if load_wanted(folder).is_wanted:
+        files.pid.write_text(str(os.getpid()))
+        Supervisor(folder).run()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,73 @@
+"""The parts of the fraud scenario: generated users, the pipeline of the fifteen teams, and HTTP over its tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lastword.core.errors import BadInput
+from lastword.demo.people import TABLE
+from lastword.kafka.local import LocalCluster
+from lastword.pipeline.plan import Pipeline
+from lastword.pipeline.plan_file import read_plan
+from lastword.up.wanted import Part, Wanted
+
+# In a checkout it is a link to pipelines/teams.toml, so that a change there is a change here.
+FILE = Path(__file__).with_name("teams.toml")
+USERS, PIPELINE, SERVE = "users", "pipeline", "serve"
+_LASTWORD = (sys.executable, "-m", "lastword")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What can be chosen for a run; `begin` is the pipeline's --from."""
+
+    http_port: int = 8090
+    rate: int = 50
+    begin: str | None = None
+
+    @classmethod
+    def of(cls, wanted: Wanted, given: Mapping[str, Any], *, is_running: bool) -> Choices:
+        """Those that are given; else those of what runs, and the port of what ran last."""
+        kept = dict(wanted.choices) if is_running else {k: v for k, v in wanted.choices.items() if k == "http_port"}
+        return cls(**{**kept, **{name: value for name, value in given.items() if value is not None}})
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.http_port}"
+
+
+def pipeline() -> Pipeline:
+    """What the file says; BadInput when something is wrong with it."""
+    plan = read_plan(FILE)
+    if plan.mistakes:
+        raise BadInput(plan.mistakes[0].told(str(FILE.resolve())))
+    return plan.pipeline
+
+
+def parts(bootstrap_servers: str, choices: Choices) -> tuple[Part, ...]:
+    """In the order of their start: ended the other way round, nothing comes in any more when the pipeline ends."""
+    plan = pipeline()
+    served = {"users": TABLE, **{table.topic: table.topic for table in plan.tables}, plan.status: plan.status}
+    tables = [word for name, topic in served.items() for word in ("--table", f"{name}={topic}")]
+    begin = ["--from", choices.begin] if choices.begin else []
+    words = {
+        SERVE: ["serve", *tables, "--port", str(choices.http_port)],
+        PIPELINE: ["run", str(FILE), *begin, "--set", "spark.driver.memory=1g"],
+        USERS: ["demo", "users", "--rate", str(choices.rate), "--topic", plan.source.topic],
+    }
+    cluster = ["--bootstrap-servers", bootstrap_servers]
+    return tuple(Part(name=name, command=(*_LASTWORD, *each, *cluster)) for name, each in words.items())
+
+
+def wanted(cluster: LocalCluster, bootstrap_servers: str, choices: Choices, *, is_owned: bool) -> Wanted:
+    return Wanted(
+        is_owned=is_owned,
+        parts=parts(bootstrap_servers, choices),
+        cluster=str(cluster.folder),
+        start_cluster=(*_LASTWORD, "broker", "start"),
+        choices=asdict(choices),
+    )

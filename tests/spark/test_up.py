@@ -1,0 +1,135 @@
+"""`lastword up` with all that it runs, the pipeline too, as a newcomer sees it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lastword.kafka.connection import Connection
+from lastword.kafka.reading import log_bounds
+from support.command_line import CommandLine
+from support.processes import started_with
+from support.waiting import eventually
+
+_LONG_S = 240
+
+
+def left_of(line: CommandLine) -> list[str]:
+    """The processes that run in its home, whatever they are."""
+    return started_with(f"LASTWORD_HOME={line.home}")
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> Iterator[CommandLine]:
+    made = CommandLine(home=tmp_path / "home")
+    yield made
+    made.run("down")
+    eventually(lambda: left_of(made) == [])
+
+
+def status(line: CommandLine) -> dict[str, dict[str, Any]]:
+    return {row["part"]: row for row in map(json.loads, line.run("status", "--json").stdout.splitlines())}
+
+
+def get(line: CommandLine, path: str) -> Any:
+    address = status(line)["serve"]["address"].removeprefix("http://")
+    asking = http.client.HTTPConnection(address, timeout=30)
+    try:
+        asking.request("GET", path)
+        return json.loads(asking.getresponse().read())
+    finally:
+        asking.close()
+
+
+def processed(line: CommandLine) -> int:
+    row = get(line, "/tables/team_stats/rows/team-1")
+    return 0 if "error" in row else int(row["value"]["processed"])
+
+
+def up(line: CommandLine, *words: str) -> str:
+    done = line.run("up", "--detach", *words, timeout_s=_LONG_S)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_pipeline_is_killed_by_hand_and_the_counters_go_on(line: CommandLine) -> None:
+    said = up(line, "--port", "0", "--http-port", "0", "--rate", "20")
+    assert "ready: table user-profiles with 10 rows at 127.0.0.1:" in said
+    assert "pipeline teams in generation 1, HTTP at http://127.0.0.1:" in said
+    assert get(line, "/users/user-1")["name"] == "Alice Smith"
+    eventually(lambda: processed(line) > 0, within_s=_LONG_S)
+
+    before = processed(line)
+    os.kill(status(line)["pipeline"]["pid"], signal.SIGKILL)
+
+    eventually(lambda: status(line)["pipeline"]["restarts"] == 1)
+    eventually(lambda: processed(line) > before, within_s=_LONG_S)
+    assert status(line)["pipeline"]["last_exit"]["told"] == "was ended by SIGKILL"
+    assert line("down").splitlines() == ["ended users, pipeline, serve", "1 broker(s) stopped"]
+    eventually(lambda: left_of(line) == [])
+
+
+def test_after_a_kill_of_everything_and_a_down_every_user_that_came_is_counted_once(line: CommandLine) -> None:
+    up(line, "--port", "0", "--http-port", "0", "--rate", "20")
+    eventually(lambda: processed(line) > 0, within_s=_LONG_S)
+    before = processed(line)
+    for process in left_of(line):
+        with suppress(ProcessLookupError):  # it ended with another
+            os.kill(int(process.split()[0]), signal.SIGKILL)
+    eventually(lambda: left_of(line) == [])
+
+    assert "its log was recovered" in up(line)
+    eventually(lambda: processed(line) > before, within_s=_LONG_S)
+    line("down")
+
+    up(line, "--cluster-only")
+    servers = status(line)["broker"]["address"]
+    came = sum(log_bounds(Connection(bootstrap_servers=servers), "new_users")[1].values())
+    assert json.loads(line("get", "team_stats", "team-1"))["processed"] == came
+
+
+def test_a_part_that_fails_is_told_with_its_last_words_and_its_log(line: CommandLine) -> None:
+    line("up", "--cluster-only", "--detach", "--port", "0")
+    # Its rows would expire, so the pipeline refuses to keep a table in it.
+    line("topic", "create", "team_stats", "--set", "cleanup.policy=delete")
+    failed = line.run("up", "--detach", "--http-port", "0", timeout_s=_LONG_S)
+    assert failed.returncode == 1
+    last = failed.stderr.splitlines()[-1]
+    assert last.startswith("lastword: pipeline ended with exit code 2: ")
+    assert f"see {line.home}/up/pipeline/log and  lastword status" in last
+    assert "team_stats" in (line.home / "up" / "pipeline" / "log").read_text()
+    assert line.run("status").returncode == 1
+
+
+def test_a_port_that_is_taken_is_told_before_anything_starts(line: CommandLine) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = line.run("up", "--detach", "--port", "0", "--http-port", str(port))
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"lastword: port {port} is taken by another process: choose another for HTTP with")
+    assert left_of(line) == []
+
+
+def test_ctrl_c_ends_all_of_an_up_in_the_foreground(line: CommandLine) -> None:
+    words = ("up", "--port", "0", "--http-port", "0")
+    up = line.start(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    with up:
+        assert up.stdout is not None
+        said = ""
+        while not said.endswith("Ctrl-C ends it all.\n"):
+            said += up.stdout.readline() or pytest.fail(f"it ended after: {said}")
+        os.killpg(up.pid, signal.SIGINT)
+        rest, complaints = up.communicate(timeout=_LONG_S)
+    assert (up.returncode, complaints) == (0, "")
+    assert rest == "stopping\nended users, pipeline, serve\n1 broker(s) stopped\n"
+    eventually(lambda: left_of(line) == [])
