@@ -143,9 +143,9 @@ def test_a_load_whose_broker_does_not_come_back_says_how_many_were_acknowledged_
     assert f"{count} of the " in str(stopped.value)
     assert 0 < count <= 12_000
     there = [record.key for batch in read_log(broken, "stranded") for record in batch]
-    assert len(there) >= count
-    # One partition: what is there is the beginning of what was written, once and in order.
-    assert there == [write.key for write in written[: len(there)]]
+    # One partition: what was acknowledged is there, once and in order. Of the rest nobody knows, and some may be twice.
+    assert there[:count] == [write.key for write in written[:count]]
+    assert set(there) <= {write.key for write in written}
 
 
 def test_a_group_that_was_committed_to_while_the_broker_was_away_is_committed_to_afterwards(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -187,6 +189,36 @@ def test_of_two_drivers_the_older_ends_and_says_who_took_over_even_without_work(
         eventually(lambda: settled(connection, plan) and older.has_ended, within_s=60)
 
     with pytest.raises(TakenOver, match=f"was taken over by process {os.getpid()} on "):
+        older.end()
+
+
+def test_of_two_drivers_with_work_the_older_ends_and_nothing_is_lost_or_written_twice(
+    spark: SparkSession, connection: Connection, plan: Pipeline
+) -> None:
+    older = Running(PipelineRun(spark, plan))
+    ended = threading.Event()
+
+    def arrive() -> None:
+        for number in count(step=10):
+            produce(connection, plan, [*map(some_user, range(number, number + 10))])
+            if ended.wait(0.2):
+                return
+
+    arriving = threading.Thread(target=arrive)
+    arriving.start()
+    try:
+        eventually(lambda: seen(connection, plan) > 0, within_s=60)
+        with running(spark, plan):
+            before = seen(connection, plan)
+            eventually(lambda: seen(connection, plan) > before + 100 and older.has_ended, within_s=60)
+            ended.set()
+            arriving.join()
+            eventually(lambda: settled(connection, plan), within_s=60)
+    finally:
+        ended.set()
+        arriving.join()
+
+    with pytest.raises(TakenOver, match="was taken over by process"):
         older.end()
 
 

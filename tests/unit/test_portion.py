@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow
+import pytest
 
 from lastword.kafka.transactions import Outgoing
 from lastword.pipeline.evaluation import Counter
@@ -122,20 +125,39 @@ def test_of_records_in_doubt_those_that_are_wrong_are_rejected_and_emit_nothing(
     assert (after.valid, after.rejected, after.counters["sums"]) == (2, 1, {"one": {"amount": 1}, "two": {"amount": 2}})
 
 
-def test_a_rejected_value_is_cut_to_what_its_topic_takes() -> None:
+@pytest.mark.parametrize(("key", "value"), [(b"k", b"x" * 5000), (b"k" * 5000, b"x"), (b"k" * 5000, None)])
+def test_a_rejected_record_is_cut_to_what_its_topic_takes(key: bytes, value: bytes | None) -> None:
     portion = Portion(OUTLET, 1)
-    portion.add(batch(unreadable(4, b"x" * 5000)))
+    portion.add(batch({**unreadable(4, value), "key": key}))
 
-    assert portion.outgoing[0].value == b"x" * (2000 - 1024 - 1)
+    (record,) = portion.outgoing
+    headers = sum(len(name) + len(text) for name, text in record.headers or ())
+    size = len(record.key or b"") + len(record.value or b"") + headers
+    assert 1700 < size < 2000
+    assert key.startswith(record.key or b"-")
+    assert (record.value is None) == (value is None)
+
+
+def test_a_long_reason_is_cut() -> None:
+    names = [f"field-{number}" for number in range(500)]
+    fields = tuple(SourceField(name=name, kind="INT", is_required=True, is_text=False) for name in names)
+    portion = Portion(replace(OUTLET, fields=fields), 1)
+    portion.add(batch(unreadable(4, b"{}")))
+
+    reason = dict(portion.outgoing[0].headers or ())["reason"]
+    assert reason.startswith(b"missing or null: field-0, field-1, ")
+    assert len(reason) == 500
 
 
 def test_a_record_that_its_topic_would_not_take_is_rejected_and_the_match_counts() -> None:
     portion = Portion(OUTLET, 1)
-    portion.add(batch(valid(3, (0, b"x" * 2500))))
+    portion.add(batch(valid(3, (0, b"x" * 3000))))
 
     (record,) = portion.outgoing
     assert record.topic == "app-rejects"
-    assert dict(record.headers or ())["reason"] == b"the record for actions has 3524 bytes, and it takes 3000"
+    assert len(record.value or b"") < 2000
+    reason = dict(record.headers or ())["reason"].decode()
+    assert re.fullmatch(r"the record for actions has 32\d\d bytes, and it takes 3000", reason)
     assert portion.after(BEFORE).counters["stats"]["one"]["flagged"] == 1
 
 

@@ -15,7 +15,7 @@ def test_the_pipeline_that_up_runs_is_the_file_of_the_repository() -> None:
 
 
 def test_each_part_is_a_command_on_the_cluster_and_the_generated_users_are_ended_first() -> None:
-    made = {part.name: list(part.command[3:]) for part in parts("127.0.0.1:9", Choices(http_port=80, begin="latest"))}
+    made = {part.name: list(part.command[3:]) for part in parts("127.0.0.1:9", Choices(http_port=80))}
     assert list(made) == ["serve", "pipeline", "users"]
     tables = [
         "--table",
@@ -27,15 +27,15 @@ def test_each_part_is_a_command_on_the_cluster_and_the_generated_users_are_ended
     ]
     cluster = ["--bootstrap-servers", "127.0.0.1:9"]
     assert made["serve"] == ["serve", *tables, "--port", "80", *cluster]
-    run = ["run", str(FILE), "--from", "latest", "--set", "spark.driver.memory=1g"]
+    run = ["run", str(FILE), "--set", "spark.driver.memory=1g"]
     assert made["pipeline"] == [*run, *cluster]
     assert made["users"] == ["demo", "users", "--rate", "50", "--topic", "new_users", *cluster]
 
 
 def test_choices_are_those_given_and_else_those_of_what_runs_or_the_port_of_what_ran() -> None:
-    nothing = {"http_port": None, "rate": None, "begin": None}
-    known = Wanted(choices={"http_port": 81, "rate": 7, "begin": "earliest"})
+    nothing = {"http_port": None, "rate": None}
+    known = Wanted(choices={"http_port": 81, "rate": 7})
     assert Choices.of(Wanted(), nothing, is_running=False) == Choices()
-    assert Choices.of(known, nothing, is_running=True) == Choices(http_port=81, rate=7, begin="earliest")
+    assert Choices.of(known, nothing, is_running=True) == Choices(http_port=81, rate=7)
     assert Choices.of(known, nothing, is_running=False) == Choices(http_port=81)
-    assert Choices.of(known, {**nothing, "rate": 9}, is_running=True) == Choices(http_port=81, rate=9, begin="earliest")
+    assert Choices.of(known, {**nothing, "rate": 9}, is_running=True) == Choices(http_port=81, rate=9)

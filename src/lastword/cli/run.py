@@ -87,7 +87,9 @@ def _stop_on_signals(stop: Callable[[], None]) -> None:
         stop()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, handle)
+        # What nohup ignores stays ignored.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handle)
 
 
 class _Shown:

@@ -21,6 +21,7 @@ from lastword.demo.people import TABLE
 if TYPE_CHECKING:
     from lastword.kafka.local import Started
     from lastword.pipeline.plan import Pipeline
+    from lastword.pipeline.takeover import Choice
     from lastword.up.readiness import Asking
     from lastword.up.teams import Choices
 
@@ -97,8 +98,10 @@ class Everything:
             self._progress.clear()
             tell_start(began)
             rows = self._make_topics(began.bootstrap_servers, plan)
+            if args.begin is not None:
+                self._begin_at(args.begin, began.bootstrap_servers, plan)
             # What runs in another's foreground stays his, also with other choices.
-            is_owned = self._upkeep.wanted.is_owned if is_running else self._is_ours
+            is_owned = self._upkeep.is_owned if is_running else self._is_ours
             wanted = teams.wanted(self._cluster, began.bootstrap_servers, choices, is_owned=is_owned)
             self._upkeep.start(wanted, _environment())
         with closing(_asking(choices, plan)) as asking:
@@ -121,7 +124,7 @@ class Everything:
         if http_port == 0:
             with PortPicker() as ports:
                 http_port = ports.free()
-        given = {"http_port": http_port, "rate": args.rate, "begin": args.begin}
+        given = {"http_port": http_port, "rate": args.rate}
         choices = Choices.of(known, given, is_running=self._upkeep.is_running)
         is_served_there = self._upkeep.part(SERVE).pid and known.choices.get("http_port") == choices.http_port
         if not is_served_there and not is_free(choices.http_port):
@@ -142,6 +145,15 @@ class Everything:
         make_fraud_topics(connection)
         make_own_topics(connection, plan)
         return fill_profiles(connection)
+
+    def _begin_at(self, choice: Choice, bootstrap_servers: str, plan: Pipeline) -> None:
+        """Once, and not at each start of the pipeline: that would pass over what expires later."""
+        from lastword.kafka.connection import Connection
+        from lastword.pipeline.takeover import new_owner, take_over
+
+        taken = take_over(Connection(bootstrap_servers=bootstrap_servers), plan, owner=new_owner(), choice=choice)
+        for line in taken.skipped:
+            self._tell(line)
 
     def _attend(self) -> None:
         """Tells what ends and is started again; returns when another command has ended it all."""

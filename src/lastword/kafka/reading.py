@@ -122,16 +122,15 @@ def read_log(
 def read_to_end(
     connection: Connection, topic: str, partition: int, *, start: int | None = None
 ) -> Generator[Record, None, None]:
-    """The committed records of one partition from an offset, or its first, up to its end, which is met and not asked.
+    """The committed records of one partition from an offset, or its first, up to its end: the quick way to a few.
 
-    The quick way to a few records: one fetch. PositionGone when the log does not have that offset.
+    PositionGone when the log does not have that offset.
     """
     message: Any
     with _consumer(connection, enable_partition_eof=True, fetch_wait_max_ms=10) as consumer:
-        if start is None:
-            # Asked, because librdkafka takes half a second to find it out.
-            start, _ = watermarks(connection, consumer, TopicPartition(topic, partition))
-        consumer.assign([TopicPartition(topic, partition, start)])
+        # A leader that is new may show an earlier end to who fetches, and tells it to nobody who asks.
+        first, end = watermarks(connection, consumer, TopicPartition(topic, partition))
+        consumer.assign([TopicPartition(topic, partition, first if start is None else start)])
         while True:
             message = consumer.poll(_SILENCE_S)
             if message is None:
@@ -141,7 +140,7 @@ def read_to_end(
                 )
             if is_record(message, topic):
                 yield record_of(message, partition, message.offset())
-            elif message.error().code() == KafkaError._PARTITION_EOF:
+            elif message.error().code() == KafkaError._PARTITION_EOF and message.offset() >= end:
                 return
 
 

@@ -20,10 +20,15 @@ SOURCE_HEADER = "source"
 RULE_HEADER = "rule"
 REASON_HEADER = "reason"
 
-# What a record takes beside key and value at most: our headers, and the frame of its batch.
-_FRAME_BYTES = 1024
+# What a record takes beside its key, value and headers at most: the frame of its batch.
+_FRAME_BYTES = 200
+# A schema may have many fields that are missing.
+_REASON_BYTES = 500
 # A batch of many records may be as large as this, where the topics take as much.
 _BATCH_BYTES = 1024**2
+
+
+Headers = list[tuple[str, bytes]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,17 +110,21 @@ class Portion:
             self._write(Outgoing(topic, value, key, headers))
 
     def _write(self, record: Outgoing) -> None:
-        limit = self._outlet.limits[record.topic]
-        size = len(record.key or b"") + len(record.value or b"") + _FRAME_BYTES
+        limit, size = self._outlet.limits[record.topic], _size(record)
         if size > limit:
             reason = f"the record for {record.topic} has {size} bytes, and it takes {limit}"
-            record = Outgoing(
-                self._outlet.rejects,
-                record.value,
-                record.key,
-                [*(record.headers or ()), (REASON_HEADER, reason.encode())],
-            )
-        self.outgoing.append(record)
+            self._reject(record.key, record.value, record.headers or [], reason)
+        else:
+            self.outgoing.append(record)
+
+    def _reject(self, key: bytes | None, value: bytes | None, headers: Headers, reason: str) -> None:
+        """With as much of the value and the key as the topic takes; all of it is in the source."""
+        told = reason.encode()[:_REASON_BYTES]
+        record = Outgoing(self._outlet.rejects, b"", b"", [*headers, (REASON_HEADER, told)])
+        room = self._outlet.limits[record.topic] - _size(record)
+        kept_key = None if key is None else key[:room]
+        kept_value = None if value is None else value[: room - len(kept_key or b"")]
+        self.outgoing.append(record._replace(key=kept_key, value=kept_value))
 
     def _add_increments(self, increments: pyarrow.ListArray) -> None:
         if self._increments:
@@ -135,18 +144,14 @@ class Portion:
             if fault is not None:
                 is_valid[row] = False
                 place = self._place(batch.column("offset")[row].as_py())
-                headers = [(SOURCE_HEADER, place), (REASON_HEADER, fault.encode())]
-                self.outgoing.append(Outgoing(self._outlet.rejects, self._cut(value, key), key, headers))
+                self._reject(key, value, [(SOURCE_HEADER, place)], fault)
                 self._rejected += 1
         return batch.filter(pyarrow.array(is_valid))
 
-    def _cut(self, value: bytes | None, key: bytes | None) -> bytes | None:
-        """As much of a rejected value as its topic takes; all of it is in the source."""
-        return (
-            None
-            if value is None
-            else value[: self._outlet.limits[self._outlet.rejects] - _FRAME_BYTES - len(key or b"")]
-        )
-
     def _place(self, offset: int) -> bytes:
         return f"{self._outlet.source}/{self._partition}/{offset}".encode()
+
+
+def _size(record: Outgoing) -> int:
+    headers = sum(len(name) + len(text) + 10 for name, text in record.headers or ())
+    return len(record.key or b"") + len(record.value or b"") + headers + _FRAME_BYTES

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lastword.core.errors import LastwordError
+from lastword.core.errors import LastwordError, TakenOver
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import read_to_end
 
@@ -88,3 +88,9 @@ def newest_progress(connection: Connection, changelog: str, partition: int, *, s
             f"{changelog}[{partition}], offset {newest.offset}: this is no progress of a pipeline ({damage}): "
             "give the app another name, or delete that topic to begin anew"
         ) from None
+
+
+def refuse_successor(app: str, found: Progress, *, owner: str, generation: int) -> None:
+    """TakenOver when a progress is of another owner and a later generation than ours."""
+    if found.owner != owner and found.generation > generation:
+        raise TakenOver(f"the pipeline {app} was taken over by {found.owner}")

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from lastword.core.errors import Fenced, LastwordError
+from lastword.core.errors import LastwordError
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.groups import GroupPosition
@@ -33,15 +33,18 @@ class Reporting:
         transactions: Transactions,
         *,
         on_report: Callable[[dict[str, Any]], None],
-        on_fenced: Callable[[Fenced], None],
+        on_failure: Callable[[Exception], None],
+        tell: Callable[[str], None],
     ) -> None:
         self._connection = connection
         self._plan = plan
         self._standing = standing
         self._transactions = transactions
         self._on_report = on_report
-        self._on_fenced = on_fenced
+        self._on_failure = on_failure
+        self._tell = tell
         self._group = GroupPosition(connection, plan.app)
+        self._told = ""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._report_until_end, name=f"{plan.app}-status", daemon=True)
 
@@ -58,12 +61,10 @@ class Reporting:
             is_last = self._ended.wait(_EVERY_S)
             try:
                 self._report()
-            except Fenced as other:
-                self._on_fenced(other)
+            except Exception as failure:
+                # A transaction that failed may leave its producer unable to begin another: all of it begins anew.
+                self._on_failure(failure)
                 return
-            except LastwordError:
-                # The cluster is away for now: the batches tell that. What is not reported now is in the next report.
-                pass
             if is_last:
                 return
 
@@ -73,7 +74,16 @@ class Reporting:
         record = Outgoing(self._plan.status, json.dumps(row).encode(), self._plan.app.encode())
         self._transactions.write([], record)
         if position := self._standing.position:
+            self._commit(position)
+
+    def _commit(self, position: Position) -> None:
+        try:
             self._group.commit({self._plan.source.topic: position})
+        except LastwordError as failure:
+            # It is for those who look at lag. What is not committed now is so in two seconds.
+            if str(failure) != self._told:
+                self._tell(str(failure))
+            self._told = str(failure)
 
     def _ends(self) -> Position | None:
         try:

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from datetime import UTC
 from typing import Any
 
 import pyarrow
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from lastword.core.errors import BadInput, ClusterUnreachable, Fenced, LastwordError, NotFound, SourceGap, TakenOver
+from lastword.core.errors import BadInput, ClusterUnreachable, LastwordError, NotFound, SourceGap, TakenOver
+from lastword.kafka.live_settings import topic_identity
 from lastword.kafka.transactions import Transactions
 from lastword.pipeline.evaluation import counters_of, evaluated, fields_of
 from lastword.pipeline.kept_tables import KeptTables
 from lastword.pipeline.plan import Pipeline
 from lastword.pipeline.portion import Outlet
-from lastword.pipeline.progress import Kept, Progress, newest_progress
+from lastword.pipeline.progress import Kept, Progress
 from lastword.pipeline.reporting import Reporting
 from lastword.pipeline.standing import Standing
-from lastword.pipeline.takeover import Choice, Taken, take_over
+from lastword.pipeline.takeover import Choice, Taken, new_owner, take_over
 from lastword.pipeline.task import REPORT_SQL, PartitionTask
 from lastword.pipeline.topics import make_own_topics, record_limits
 from lastword.spark.client_settings import portable
@@ -34,9 +35,11 @@ from lastword.spark.records import changes_from
 from lastword.spark.session import connection_of
 from lastword.spark.writing import refuse_speculation
 
-# A batch has no more than this of each partition; what it holds in memory is bounded by its tasks.
+# A batch has no more than this for each partition; what it holds in memory is bounded by its tasks.
 BATCH_RECORDS = 100_000
+_ARROW_BYTES = 16 * 1024**2
 _LOOK_AGAIN_S = 5.0
+_STEP_S = 0.1
 _BACKOFF_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 # Failures in a row, without any progress between, after which trying again won't help.
 _HOPELESS = 5
@@ -75,90 +78,104 @@ class PipelineRun:
         self._tell = tell
         self._show = show
         self._batch_records = batch_records
+        # A batch of Arrow's is bounded in rows only, else.
+        self._spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_ARROW_BYTES))
         self._connection = connection_of(spark)
+        self._admin = self._connection.admin()
         self._counters = counters_of(self._spark, plan)
-        self._stopping = threading.Event()
+        self._is_stopping = False
         # Held through each batch.
         self._lock = threading.Lock()
         self._is_ending = False
         self._failure: BaseException | None = None
+        self._owner = new_owner()
         self._generation: int | None = None
         self._kept: dict[int, Kept] = {}
         self._standing = Standing(plan)
 
     def stop(self) -> None:
-        """The run ends after the commit that is under way."""
-        self._stopping.set()
+        """The run ends after the commit that is under way. A signal handler may call this."""
+        self._is_stopping = True
 
     def run(self) -> None:
         hush_py4j()
-        failures = 0
-        while not self._stopping.is_set():
+        tries, waits = 0, 0
+        while not self._is_stopping:
             began_at = self._standing.records
             try:
                 with _told(f"the pipeline {self._plan.app}"):
                     self._run_once()
-                failures = 0
+                tries = waits = 0
             except _FINAL:
                 raise
             except LastwordError as failure:
                 # A cluster that has just come back may not know its topics yet.
                 if isinstance(failure, NotFound) and self._generation is None:
                     raise
-                if isinstance(failure, Fenced):
-                    self._refuse_successor()
-                failures = 1 if self._standing.records > began_at else failures + 1
-                if failures >= _HOPELESS and not isinstance(failure, ClusterUnreachable):
+                if self._standing.records > began_at:
+                    tries = waits = 0
+                waits += 1
+                # For a cluster that is away it waits as long as it takes.
+                tries += not isinstance(failure, ClusterUnreachable)
+                if tries >= _HOPELESS:
                     raise
                 self._tell(f"{failure}: trying again")
                 self._standing.happened(str(failure))
-                self._stopping.wait(_BACKOFF_S[min(failures, len(_BACKOFF_S)) - 1])
+                # Two that start at once would take over from each other for ever.
+                jitter = random.uniform(1, 1.5)  # noqa: S311
+                self._pause(_BACKOFF_S[min(waits, len(_BACKOFF_S)) - 1] * jitter)
 
     def _run_once(self) -> None:
         """From a takeover until the query ends: because it was told to, or has to begin anew."""
         make_own_topics(self._connection, self._plan)
-        taken = take_over(self._connection, self._plan, choice=self._choice, mine=self._generation)
+        taken = take_over(self._connection, self._plan, owner=self._owner, choice=self._choice, mine=self._generation)
+        # It was about what had happened before.
+        self._choice = None
         self._generation, self._kept = taken.generation, dict(taken.kept)
         self._is_ending, self._failure = False, None
-        transactions = Transactions(self._connection, f"{self._plan.app}-tables")
-        tables = KeptTables(transactions, self._plan)
-        tables.write(self._progress)
-        self._standing.taken(self._progress)
         begun = f"generation {taken.generation} begins at {self._plan.source.topic} {taken.position}"
-        self._standing.happened(begun)
-        self._tell(begun)
+        for line in (*taken.skipped, begun):
+            self._standing.happened(line)
+            self._tell(line)
+        with closing(Transactions(self._connection, f"{self._plan.app}-tables")) as transactions:
+            tables = KeptTables(transactions, self._plan)
+            tables.write(self._progress)
+            self._standing.taken(self._progress)
+            self._run_query(taken, tables, transactions)
+        if self._failure is not None:
+            raise self._failure
+
+    def _run_query(self, taken: Taken, tables: KeptTables, transactions: Transactions) -> None:
         reporting = Reporting(
             self._connection,
             self._plan,
             self._standing,
             transactions,
             on_report=self._show,
-            on_fenced=self._fail,
+            on_failure=self._fail,
+            tell=self._tell,
         )
-        with tempfile.TemporaryDirectory(prefix="lastword-run-") as folder, reporting:
+        with tempfile.TemporaryDirectory(prefix="lastword-run-", ignore_cleanup_errors=True) as folder, reporting:
             query = self._query(taken, tables, folder)
             try:
-                self._watch(query, len(taken.kept))
+                self._watch(query, taken)
             finally:
                 # Not while a batch is under way, and then without the lock: a batch that waits for it can't be stopped.
                 with self._lock:
                     self._is_ending = True
                 query.stop()
-        transactions.close()
-        if self._failure is not None:
-            raise self._failure
 
-    def _watch(self, query: StreamingQuery, partitions: int) -> None:
+    def _watch(self, query: StreamingQuery, taken: Taken) -> None:
         """Returns when the query should end, or has."""
         look_again_at = time.monotonic() + _LOOK_AGAIN_S
-        while query.isActive and not self._stopping.is_set() and self._failure is None:
-            self._stopping.wait(0.1)
+        while query.isActive and not self._is_stopping and self._failure is None:
+            time.sleep(_STEP_S)
             if time.monotonic() >= look_again_at:
                 look_again_at = time.monotonic() + _LOOK_AGAIN_S
-                if self._has_more_partitions(partitions):
-                    self._tell(f"{self._plan.source.topic} has more partitions: taking them in")
+                if self._is_another_source(taken):
+                    self._tell(f"{self._plan.source.topic} has changed: looking at it anew")
                     return
-        if self._stopping.is_set():
+        if self._is_stopping:
             return
         failure = query.exception()
         # Of a batch it is known better what has failed.
@@ -176,12 +193,13 @@ class PipelineRun:
             changelog=self._plan.changelog,
             outlet=self._outlet(),
             generation=taken.generation,
+            owner=self._owner,
             known={},
         )
 
         def process(batch: DataFrame, _number: int) -> None:
             with self._lock:
-                if self._is_ending or self._stopping.is_set() or self._failure is not None:
+                if self._is_ending or self._is_stopping or self._failure is not None:
                     raise InterruptedError("the pipeline is stopping")
                 try:
                     self._process(batch, task, tables)
@@ -204,20 +222,13 @@ class PipelineRun:
             kept = Kept(progress=Progress.from_json(bytes(report.progress)), offset=report.offset)
             self._kept[report.partition] = kept
         tables.write(self._progress)
-        newest = max((report.newest for report in reports if report.newest is not None), default=None)
         self._standing.committed(
             self._progress,
             tasks=len(reports),
             records=sum(report.records for report in reports),
-            newest_ms=None if newest is None else int(newest.replace(tzinfo=UTC).timestamp() * 1000),
+            newest_ms=max((report.newest_ms for report in reports if report.newest_ms is not None), default=None),
             seconds=time.monotonic() - began,
         )
-
-    def _refuse_successor(self) -> None:
-        """TakenOver when a later driver has an id of ours; else a second attempt of a task had it."""
-        kept = newest_progress(self._connection, self._plan.changelog, 0)
-        if kept is not None and kept.progress.generation > (self._generation or 0):
-            raise TakenOver(f"the pipeline {self._plan.app} was taken over by {kept.progress.owner}")
 
     def _fail(self, failure: BaseException) -> None:
         # The first one: others may follow from it.
@@ -238,11 +249,22 @@ class PipelineRun:
             limits=record_limits(self._connection, plan),
         )
 
-    def _has_more_partitions(self, known: int) -> bool:
+    def _is_another_source(self, taken: Taken) -> bool:
+        """Whether it has more partitions by now, or was deleted and made again."""
+        topic, admin = self._plan.source.topic, self._admin
         try:
-            return len(self._connection.topic(self._plan.source.topic).partitions) > known
-        except ClusterUnreachable:
+            partitions = len(self._connection.topic(topic, admin).partitions)
+            return partitions > len(taken.kept) or topic_identity(admin, topic) != taken.source_id
+        except NotFound:
+            return True
+        except LastwordError:
+            # The cluster is away: the batches tell that.
             return False
+
+    def _pause(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while not self._is_stopping and time.monotonic() < until:
+            time.sleep(_STEP_S)
 
 
 @contextmanager

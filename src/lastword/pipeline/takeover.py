@@ -8,31 +8,46 @@ from __future__ import annotations
 
 import os
 import socket
+import uuid
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from lastword.core.errors import SourceGap, TakenOver
+from lastword.core.errors import SourceGap
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.live_settings import topic_identity
 from lastword.kafka.reading import log_bounds
 from lastword.kafka.transactions import Outgoing, Transactions
 from lastword.pipeline.plan import Pipeline
-from lastword.pipeline.progress import Kept, Progress, newest_progress, progress_key, transactional_id
+from lastword.pipeline.progress import (
+    Kept,
+    Progress,
+    newest_progress,
+    progress_key,
+    refuse_successor,
+    transactional_id,
+)
 
 Choice = Literal["earliest", "latest"]
 _AT_ONCE = 8
 _Made = TypeVar("_Made")
 
 
+def new_owner() -> str:
+    """A name for a driver that no other has, also none of the same process."""
+    return f"process {os.getpid()} on {socket.gethostname()}, run {uuid.uuid4().hex[:8]}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """A pipeline that is ours: the generation, and the progress of every source partition."""
+    """A pipeline that is ours: the generation, the source it is about, and the progress of every partition of it."""
 
     generation: int
+    source_id: str
     kept: Mapping[int, Kept]
+    skipped: tuple[str, ...]  # what was passed over because it was chosen so, in words
 
     @property
     def position(self) -> Position:
@@ -41,35 +56,39 @@ class Taken:
 
 
 def take_over(
-    connection: Connection, plan: Pipeline, *, choice: Choice | None = None, mine: int | None = None
+    connection: Connection, plan: Pipeline, *, owner: str, choice: Choice | None = None, mine: int | None = None
 ) -> Taken:
-    """Takes the pipeline over; TakenOver if somebody has taken it since generation `mine`.
+    """Takes the pipeline over; TakenOver if another owner has done so since generation `mine`.
 
     Where a partition can't go on, because its records are gone or the source is another one now, `choice` says where
     to begin; without one SourceGap tells what is wrong. It also says where a pipeline without any progress begins,
     which is else the earliest record; a partition that was added begins with its first.
     """
+    partitions = sorted(connection.topic(plan.source.topic).partitions)
+
+    def read(partition: int) -> Kept | None:
+        kept = newest_progress(connection, plan.changelog, partition)
+        if kept is not None and mine is not None:
+            refuse_successor(plan.app, kept.progress, owner=owner, generation=mine)
+        return kept
+
+    # Before it takes an id from its successor, which would have to begin anew.
+    if mine is not None:
+        _for_each(partitions, read)
+    holders = _for_each(partitions, lambda p: Transactions(connection, transactional_id(plan.app, p)))
+    found = _for_each(partitions, read)
+    # After that: nobody else writes progress any more that could lie past it.
     first, last = log_bounds(connection, plan.source.topic)
-    source = _Source(
-        topic=plan.source.topic,
-        identity=topic_identity(connection.admin(), plan.source.topic),
-        first=first,
-        last=last,
-        choice=choice,
-    )
-    holders = _for_each(last, lambda p: Transactions(connection, transactional_id(plan.app, p)))
-    found = _for_each(last, lambda p: newest_progress(connection, plan.changelog, p))
+    identity = topic_identity(connection.admin(), plan.source.topic)
+    source = _Source(topic=plan.source.topic, identity=identity, first=first, last=last, choice=choice)
     known = [kept.progress for kept in found.values() if kept is not None]
-    newest = max(known, key=lambda progress: progress.generation, default=None)
-    if newest is not None and mine is not None and newest.generation > mine:
-        raise TakenOver(f"the pipeline {plan.app} was taken over by {newest.owner}")
-    generation = 1 if newest is None else newest.generation + 1
+    generation = 1 + max((progress.generation for progress in known), default=0)
     # All of them are judged before the first is written.
     begins = {
         partition: replace(
             source.beginning(partition, None if kept is None else kept.progress, is_new=not known),
             generation=generation,
-            owner=f"process {os.getpid()} on {socket.gethostname()}",
+            owner=owner,
         )
         for partition, kept in found.items()
     }
@@ -79,7 +98,8 @@ def take_over(
         record = Outgoing(plan.changelog, progress.to_json(), progress_key(partition), partition=partition)
         return Kept(progress=progress, offset=holders[partition].write([], record))
 
-    return Taken(generation=generation, kept=_for_each(last, written))
+    kept = _for_each(partitions, written)
+    return Taken(generation=generation, source_id=identity, kept=kept, skipped=tuple(source.skipped))
 
 
 def _for_each(partitions: Iterable[int], make: Callable[[int], _Made]) -> dict[int, _Made]:
@@ -89,37 +109,42 @@ def _for_each(partitions: Iterable[int], make: Callable[[int], _Made]) -> dict[i
         return dict(zip(chosen, pool.map(make, chosen), strict=True))
 
 
-@dataclass(frozen=True, kw_only=True)
 class _Source:
     """The source as it is now, and what was said about where to begin."""
 
-    topic: str
-    identity: str
-    first: Position
-    last: Position
-    choice: Choice | None
+    def __init__(self, *, topic: str, identity: str, first: Position, last: Position, choice: Choice | None) -> None:
+        self._topic = topic
+        self._identity = identity
+        self._first = first
+        self._last = last
+        self._choice = choice
+        self.skipped: list[str] = []
 
     def beginning(self, partition: int, before: Progress | None, *, is_new: bool) -> Progress:
         """The progress to begin with; SourceGap when there is no telling where."""
         if before is None:
-            start = self._chosen(partition) if is_new else self.first[partition]
-            return Progress(next_offset=start, source_id=self.identity, generation=0, owner="")
+            start = self._chosen(partition) if is_new else self._first[partition]
+            return Progress(next_offset=start, source_id=self._identity, generation=0, owner="")
         wrong = self._wrong(partition, before)
         if wrong is None:
             return before
-        if self.choice is None:
+        if self._choice is None:
             raise SourceGap(
-                f"{self.topic}[{partition}]: {wrong}: run it with  --from earliest  to go on at the first record there "
-                "is, or  --from latest  to go on with new ones; the counters stay"
+                f"{self._topic}[{partition}]: {wrong}: run it with  --from earliest  to go on at the first record "
+                "there is, or  --from latest  to go on with new ones; the counters stay"
             )
-        return replace(before, next_offset=self._chosen(partition), source_id=self.identity)
+        # What lies before a log's end that has come back was read already.
+        is_shorter = before.source_id == self._identity and before.next_offset > self._last[partition]
+        start = self._last[partition] if is_shorter else self._chosen(partition)
+        self.skipped.append(f"{self._topic}[{partition}]: {wrong}: it goes on at offset {start}, as chosen")
+        return replace(before, next_offset=start, source_id=self._identity)
 
     def _chosen(self, partition: int) -> int:
-        return self.last[partition] if self.choice == "latest" else self.first[partition]
+        return self._last[partition] if self._choice == "latest" else self._first[partition]
 
     def _wrong(self, partition: int, before: Progress) -> str | None:
-        reached, first, last = before.next_offset, self.first[partition], self.last[partition]
-        if before.source_id != self.identity:
+        reached, first, last = before.next_offset, self._first[partition], self._last[partition]
+        if before.source_id != self._identity:
             return f"the topic was deleted and made again since offset {reached} was reached"
         if reached < first:
             return f"the records from offset {reached} up to {first} expired before they were read"

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import pyarrow
 
-from lastword.core.errors import PositionGone, SourceGap, TakenOver
+from lastword.core.errors import HistoryLost, PositionGone, SourceGap
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import read_to_end
 from lastword.kafka.transactions import Outgoing, Transactions
 from lastword.pipeline.portion import Outlet, Portion
-from lastword.pipeline.progress import Kept, newest_progress, progress_key, transactional_id
+from lastword.pipeline.progress import Kept, newest_progress, progress_key, refuse_successor, transactional_id
 
 # A transaction has about so much at most, and one batch of Spark's more.
 PORTION_RECORDS = 50_000
@@ -29,17 +29,17 @@ REPORT = pyarrow.schema(
         ("offset", pyarrow.int64()),
         ("progress", pyarrow.binary()),
         ("records", pyarrow.int64()),
-        ("newest", pyarrow.timestamp("us", tz="UTC")),
+        ("newest_ms", pyarrow.int64()),
     ]
 )
-REPORT_SQL = "partition int, offset bigint, progress binary, records bigint, newest timestamp"
+REPORT_SQL = "partition int, offset bigint, progress binary, records bigint, newest_ms bigint"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionTask:
     """Travels to the workers. Called with the evaluated rows of one partition it gives a report of one row.
 
-    The report has the progress as it is committed, whoever wrote it; `records` and `newest` (the time of the last
+    The report has the progress as it is committed, whoever wrote it; `records` and `newest_ms` (the time of the last
     record) are of what this task has written.
     """
 
@@ -48,6 +48,7 @@ class PartitionTask:
     changelog: str
     outlet: Outlet
     generation: int
+    owner: str
     known: Mapping[int, int]  # of each source partition: where in the changelog the driver has seen its progress
     portion_records: int = PORTION_RECORDS
     portion_bytes: int = PORTION_BYTES
@@ -68,9 +69,9 @@ class _Work:
     def __init__(self, task: PartitionTask, partition: int) -> None:
         self._task = task
         self._partition = partition
-        if partition not in task.known:
-            raise SourceGap(f"{task.outlet.source} has a new partition, {partition}")
-        # First: from now on no predecessor can commit, so what is read next is the last word.
+        # A task of a driver that was replaced must not take the id from its successor's. This answer may be an old one.
+        self._committed()
+        # From now on no predecessor can commit, so what is read next is the last word.
         self._transactions = Transactions(
             task.connection, transactional_id(task.app, partition), batch_bytes=task.outlet.batch_bytes
         )
@@ -78,7 +79,7 @@ class _Work:
         self._portion = Portion(task.outlet, partition)
         self._is_continued = False
         self._records = 0
-        self._newest = None
+        self._newest_ms: int | None = None
 
     def take(self, batch: pyarrow.RecordBatch) -> None:
         progress = self._kept.progress
@@ -91,7 +92,7 @@ class _Work:
             self._refuse_gap(progress.next_offset, batch.column("offset")[0].as_py())
             self._is_continued = True
         self._portion.add(batch)
-        self._newest = batch.column("timestamp")[-1].as_py()
+        self._newest_ms = batch.column("timestamp")[-1].value // 1000
         if self._portion.records >= self._task.portion_records or self._portion.bytes >= self._task.portion_bytes:
             self._commit()
 
@@ -104,7 +105,7 @@ class _Work:
             "offset": self._kept.offset,
             "progress": self._kept.progress.to_json(),
             "records": self._records,
-            "newest": self._newest,
+            "newest_ms": self._newest_ms,
         }
         return pyarrow.RecordBatch.from_pylist([row], schema=REPORT)
 
@@ -116,8 +117,7 @@ class _Work:
             kept = None
         if kept is None:
             raise SourceGap(f"{where} has lost its records: was the topic deleted or emptied?")
-        if kept.progress.generation > task.generation:
-            raise TakenOver(f"the pipeline {task.app} was taken over by {kept.progress.owner}")
+        refuse_successor(task.app, kept.progress, owner=task.owner, generation=task.generation)
         return kept
 
     def _refuse_gap(self, expected: int, found: int) -> None:
@@ -127,10 +127,12 @@ class _Work:
         task = self._task
         try:
             first = next(read_to_end(task.connection, task.outlet.source, self._partition, start=expected), None)
+            is_whole = first is None or first.offset >= found
         except PositionGone:
-            first = None
-        if first is None or first.offset != found:
-            raise SourceGap(
+            is_whole = False
+        if not is_whole:
+            # The next takeover tells what can be done, if it is still so then.
+            raise HistoryLost(
                 f"{task.outlet.source}[{self._partition}]: the records from offset {expected} up to {found} were "
                 "not read, and are gone or came later"
             )

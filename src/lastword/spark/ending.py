@@ -103,9 +103,14 @@ def _process_known(life: _Life) -> Iterator[None]:
 
 
 def jvm_has_ended() -> bool:
-    """Whether the JVM of this process was there and is gone."""
+    """Whether the JVM of this process was there and is gone; to be asked when a call has failed."""
     gateway = SparkContext._gateway
-    return gateway is not None and gateway.proc.poll() is not None
+    if gateway is None:
+        return False
+    with suppress(subprocess.TimeoutExpired):
+        # Its connections end a moment before it does.
+        gateway.proc.wait(1)
+    return gateway.proc.poll() is not None
 
 
 def end_jvm() -> None:

@@ -154,6 +154,11 @@ class ClusterKeeper:
                     self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
                 )
 
+    def settle(self) -> None:
+        """Waits for a start that is under way."""
+        if self._starter is not None:
+            self._starter.wait()
+
     def _look_at_start(self, starter: subprocess.Popen[bytes]) -> None:
         code = starter.poll()
         if code is None:

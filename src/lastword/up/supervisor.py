@@ -31,9 +31,10 @@ class Supervisor:
         wanted = load_wanted(folder)
         self._parts = [Keeper(part, files_of(folder, part.name)) for part in wanted.parts]
         self._keepers: list[Keeper | ClusterKeeper] = [*self._parts]
+        self._cluster: ClusterKeeper | None = None
         if wanted.cluster is not None:
-            cluster = ClusterKeeper(wanted.start_cluster, Path(wanted.cluster), files_of(folder, CLUSTER))
-            self._keepers.insert(0, cluster)
+            self._cluster = ClusterKeeper(wanted.start_cluster, Path(wanted.cluster), files_of(folder, CLUSTER))
+            self._keepers.insert(0, self._cluster)
         self._stand_by: subprocess.Popen[bytes] | None = None
 
     def run(self) -> None:
@@ -49,7 +50,13 @@ class Supervisor:
                 for part in self._parts:
                     part.kill()
         finally:
-            self._dismiss_stand_by()
+            self._settle()
+
+    def _settle(self) -> None:
+        """Leaves nobody behind who would start something after us."""
+        self._dismiss_stand_by()
+        if self._cluster is not None:
+            self._cluster.settle()
 
     def _look(self) -> None:
         for keeper in self._keepers:
@@ -62,7 +69,7 @@ class Supervisor:
 
     def _end_everything(self) -> None:
         """The `up` in the foreground that they belong to is gone, without having ended them itself."""
-        self._dismiss_stand_by()
+        self._settle()
         # Which lets go of our lock.
         os.execv(sys.executable, [sys.executable, "-m", "lastword", "down"])  # noqa: S606
 

@@ -23,11 +23,10 @@ _LASTWORD = (sys.executable, "-m", "lastword")
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What can be chosen for a run; `begin` is the pipeline's --from."""
+    """What can be chosen for a run."""
 
     http_port: int = 8090
     rate: int = 50
-    begin: str | None = None
 
     @classmethod
     def of(cls, wanted: Wanted, given: Mapping[str, Any], *, is_running: bool) -> Choices:
@@ -53,10 +52,9 @@ def parts(bootstrap_servers: str, choices: Choices) -> tuple[Part, ...]:
     plan = pipeline()
     served = {"users": TABLE, **{table.topic: table.topic for table in plan.tables}, plan.status: plan.status}
     tables = [word for name, topic in served.items() for word in ("--table", f"{name}={topic}")]
-    begin = ["--from", choices.begin] if choices.begin else []
     words = {
         SERVE: ["serve", *tables, "--port", str(choices.http_port)],
-        PIPELINE: ["run", str(FILE), *begin, "--set", "spark.driver.memory=1g"],
+        PIPELINE: ["run", str(FILE), "--set", "spark.driver.memory=1g"],
         USERS: ["demo", "users", "--rate", str(choices.rate), "--topic", plan.source.topic],
     }
     cluster = ["--bootstrap-servers", bootstrap_servers]

@@ -13,7 +13,15 @@ from pathlib import Path
 
 from lastword.core.errors import LastwordError
 from lastword.kafka.broker_log import last_lines
-from lastword.kafka.liveness import end_family, end_process, is_running, running_pid, started_ms, wait_until_ended
+from lastword.kafka.liveness import (
+    end_family,
+    end_process,
+    is_held,
+    is_running,
+    running_pid,
+    started_ms,
+    wait_until_ended,
+)
 from lastword.kafka.warden import DETACH, take
 from lastword.up.health import Health, load_health
 from lastword.up.supervisor import CLUSTER, supervisor_command
@@ -69,10 +77,17 @@ class Upkeep:
         """Whether the parts are wanted, and kept."""
         return self.wanted.is_wanted and self.is_supervised
 
+    @property
+    def is_owned(self) -> bool:
+        """Whether they end with an `up` in the foreground, which is there."""
+        return self.wanted.is_owned and is_held(self.folder / OWNER_LOCK)
+
     def start(self, wanted: Wanted, environment: Mapping[str, str]) -> bool:
         """Has the parts supervised; False when they were so already. What runs with another command is ended first."""
         known = self.wanted
         if self.is_running and known.parts == wanted.parts:
+            # Its owner may be gone by now.
+            save_wanted(self.folder, replace(known, is_owned=wanted.is_owned))
             return False
         if known.parts != wanted.parts:
             self.end()
