@@ -43,11 +43,11 @@ down: $(STAMP)
 	@$(LASTWORD) down
 
 test: setup check
-	$(BIN)/python -m pytest tests/kafka --numprocesses $(WORKERS) --dist worksteal
-	$(BIN)/python -m pytest tests/spark -m quick
+	$(BIN)/python -m pytest tests/kafka -m "not long" --numprocesses $(WORKERS) --dist worksteal --durations 15
+	$(BIN)/python -m pytest tests/spark -m quick --durations 5
 
 soak: setup
-	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/kafka -m soak
+	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/kafka -m "soak or long"
 	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/spark
 
 check: $(STAMP)

@@ -127,6 +127,7 @@ def test_a_contender_without_all_the_rows_is_refused(filled: Filled, contenders:
         contenders.write_batches(replace(filled, rows=filled.rows + 1))
 
 
+@pytest.mark.long
 def test_kafka_python_and_quix_streams_get_every_row(filled: Filled, contenders: Contenders, plan: Plan) -> None:
     interpreter = python_of_alternatives(plan)
     assert contenders.kafka_python(filled, interpreter).answer["rows"] == filled.rows
@@ -134,6 +135,7 @@ def test_kafka_python_and_quix_streams_get_every_row(filled: Filled, contenders:
     assert list(contenders.home.iterdir()) == []
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("javac"), reason="Kafka Streams needs a JDK")
 def test_kafka_streams_restores_every_record_and_leaves_no_group(
     filled: Filled, contenders: Contenders, plan: Plan, tmp_path_factory: pytest.TempPathFactory
@@ -145,6 +147,7 @@ def test_kafka_streams_restores_every_record_and_leaves_no_group(
     assert [group.group_id for group in groups if group.group_id.startswith("bench-")] == []
 
 
+@pytest.mark.long
 def test_replica_gives_rebuild_restart_and_latency_beside_the_alternatives(
     connection: Connection, tmp_path: Path
 ) -> None:
@@ -168,6 +171,7 @@ def test_replica_gives_rebuild_restart_and_latency_beside_the_alternatives(
     assert {topic.name for topic in list_topics(connection)} == {topic.name for topic in before}
 
 
+@pytest.mark.long
 def test_http_gives_reads_freshness_and_change_streams_and_leaves_no_server(
     connection: Connection, tmp_path: Path
 ) -> None:

@@ -27,7 +27,7 @@ from support.command_line import CommandLine
 from support.victims import kill_broker
 from support.waiting import eventually
 
-ROUNDS = int(os.environ.get("LASTWORD_SOAK", "2"))
+ROUNDS = int(os.environ.get("LASTWORD_SOAK", "1"))
 ROWS, KEYS, KILLS = 30_000, 4_000, 2
 
 

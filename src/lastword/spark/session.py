@@ -25,6 +25,8 @@ from lastword.spark.jvm_errors import JvmErrors, java_text, reason_of
 from lastword.spark.settings import LOOPBACK, checked, checked_master, is_local, session_settings
 
 _ANY_MASTER = "local[*]"
+# Whoever asks for this machine as it is takes the session that runs; the second is what `lastword run` asks for.
+_ANY_MASTERS = (_ANY_MASTER, "local[*,4]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +143,7 @@ def _running(connection: Connection, asked: _Asked) -> SparkSession | None:
 
 def _difference(running: _Asked, asked: _Asked) -> str | None:
     """What the running session has otherwise; whatever is left to its default may be anything."""
-    if asked.master not in (_ANY_MASTER, running.master):
+    if asked.master not in (*_ANY_MASTERS, running.master):
         return f"at the master {running.master}"
     for name, value in asked.settings.items():
         if running.settings.get(name) != value and name != "spark.master":
