@@ -14,7 +14,7 @@ from lastword.kafka.topic_description import list_topics
 from lastword.kafka.topics import alter_topic, create_topic, delete_topic
 from lastword.kafka.transactions import Outgoing, Transactions
 from lastword.pipeline.plan import Pipeline, Rule, Source
-from lastword.pipeline.progress import Progress, newest_progress, progress_key, transactional_id
+from lastword.pipeline.progress import Progress, newest_progress, progress_record, transactional_id
 from lastword.pipeline.takeover import take_over
 from lastword.pipeline.topics import make_own_topics
 
@@ -40,7 +40,7 @@ def produce(connection: Connection, plan: Pipeline, count: int) -> None:
 
 def write_progress(connection: Connection, plan: Pipeline, partition: int, progress: Progress) -> None:
     holder = Transactions(connection, transactional_id(plan.app, partition))
-    holder.write([], Outgoing(plan.changelog, progress.to_json(), progress_key(partition), partition=partition))
+    holder.write([], progress_record(plan.changelog, partition, progress))
     holder.close()
 
 
@@ -145,7 +145,7 @@ def test_the_progress_of_a_partition_is_the_last_one_that_was_committed(connecti
     taken = take_over(connection, plan, owner="one")
     holder = Transactions(connection, transactional_id(plan.app, 0))
     later = replace(taken.kept[0].progress, next_offset=7)
-    record = Outgoing(plan.changelog, later.to_json(), progress_key(0), partition=0)
+    record = progress_record(plan.changelog, 0, later)
     offset = holder.write([], record)
     with pytest.raises(TypeError):
         holder.write([record], Outgoing(plan.changelog, 5, partition=0))  # type: ignore[arg-type]

@@ -15,6 +15,9 @@ from confluent_kafka.admin._metadata import ClusterMetadata, TopicMetadata
 from lastword.core.errors import BadInput, ClusterUnreachable, LastwordError, NotFound
 from lastword.core.nearest import did_you_mean
 
+# What a producer is told whose transactional id another has taken.
+FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
+
 # What the law rests on. The same key must go to the same partition from every writer, an acknowledged record must
 # be kept once and in order, and a reader sees committed data only: so these are not for a settings file to change.
 LAW = {

@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from lastword.core.errors import ClusterUnreachable, LastwordError
-from lastword.kafka.connection import Connection, translated
+from lastword.kafka.connection import FENCED, Connection, translated
 from lastword.kafka.live_settings import SettingNow
 
 NUDGE_KEY = b"__lastword_nudge"
@@ -35,7 +35,6 @@ _TRANSACTION_TIMEOUT_MS = 10_000
 _PATIENCE_S = 30
 # How far our clock may be from the broker's when the topic bounds the timestamps it takes.
 _CLOCK_SLACK_MS = 1_000
-_FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +204,6 @@ def _explained(topic: str) -> Iterator[None]:
     try:
         yield
     except KafkaException as failure:
-        if failure.args[0].code() in _FENCED:
+        if failure.args[0].code() in FENCED:
             raise LastwordError(f"{topic} is being compacted from another machine too: wait for it") from None
         raise translated(failure, f"nudging {topic}") from None

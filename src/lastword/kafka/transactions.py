@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from lastword.core.errors import Fenced
-from lastword.kafka.connection import Connection, translated
+from lastword.kafka.connection import FENCED, Connection, translated
 from lastword.kafka.writing import MAX_RECORD_BYTES
 
 # What a process that died left open hides later records from readers for so long, unless its successor comes first.
 TIMEOUT_S = 30.0
-_FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
 
 
 class Outgoing(NamedTuple):
@@ -98,6 +97,6 @@ class Transactions:
         try:
             yield
         except KafkaException as failure:
-            if failure.args[0].code() in _FENCED:
+            if failure.args[0].code() in FENCED:
                 raise Fenced(f"{what} of {self._name}: another process has taken this id") from None
             raise translated(failure, f"{what} of {self._name}") from None

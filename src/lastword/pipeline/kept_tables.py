@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from lastword.core.position import Position
 from lastword.kafka.transactions import Outgoing, Transactions
 from lastword.pipeline.plan import KeptTable, Pipeline
-from lastword.pipeline.progress import Progress
+from lastword.pipeline.progress import Progress, position_of
 
 POSITION_HEADER = "position"
 
@@ -27,8 +26,7 @@ class KeptTables:
         changed = {place: value for place, value in self._rows(progress).items() if self._written.get(place) != value}
         if not changed:
             return
-        position = Position({partition: each.next_offset for partition, each in progress.items()})
-        headers = [(POSITION_HEADER, f"{self._plan.source.topic} {position}".encode())]
+        headers = [(POSITION_HEADER, f"{self._plan.source.topic} {position_of(progress)}".encode())]
         *records, last = [Outgoing(topic, value, rule.encode(), headers) for (topic, rule), value in changed.items()]
         self._transactions.write(records, last)
         self._written.update(changed)

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lastword.core.errors import LastwordError, TakenOver
+from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import read_to_end
+from lastword.kafka.transactions import Outgoing
 
 _FORMAT = 1
 
@@ -62,8 +64,14 @@ class Kept:
     offset: int
 
 
-def progress_key(partition: int) -> bytes:
-    return str(partition).encode()
+def position_of(progress: Mapping[int, Progress]) -> Position:
+    """Where the source is read on."""
+    return Position({partition: each.next_offset for partition, each in progress.items()})
+
+
+def progress_record(changelog: str, partition: int, progress: Progress) -> Outgoing:
+    """As it is written to the changelog."""
+    return Outgoing(changelog, progress.to_json(), str(partition).encode(), partition=partition)
 
 
 def transactional_id(app: str, partition: int) -> str:

@@ -36,7 +36,7 @@ from lastword.spark.session import connection_of
 from lastword.spark.writing import refuse_speculation
 
 # A batch has no more than this for each partition; what it holds in memory is bounded by its tasks.
-BATCH_RECORDS = 100_000
+_BATCH_RECORDS = 100_000
 _ARROW_BYTES = 16 * 1024**2
 _LOOK_AGAIN_S = 5.0
 _STEP_S = 0.1
@@ -67,7 +67,6 @@ class PipelineRun:
         choice: Choice | None = None,
         tell: Callable[[str], None] = lambda _: None,
         show: Callable[[dict[str, Any]], None] = lambda _: None,
-        batch_records: int = BATCH_RECORDS,
     ) -> None:
         refuse_speculation(spark)
         # Of its own, for settings of its own: what can't be computed is null, and stops nothing.
@@ -77,7 +76,6 @@ class PipelineRun:
         self._choice = choice
         self._tell = tell
         self._show = show
-        self._batch_records = batch_records
         # A batch of Arrow's is bounded in rows only, else.
         self._spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_ARROW_BYTES))
         self._connection = connection_of(spark)
@@ -184,7 +182,7 @@ class PipelineRun:
 
     def _query(self, taken: Taken, tables: KeptTables, folder: str) -> StreamingQuery:
         records = changes_from(
-            self._spark, self._plan.source.topic, taken.position, limit=self._batch_records * len(taken.kept)
+            self._spark, self._plan.source.topic, taken.position, limit=_BATCH_RECORDS * len(taken.kept)
         )
         rows = evaluated(records, self._plan, self._counters)
         task = PartitionTask(

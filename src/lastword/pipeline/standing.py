@@ -12,7 +12,7 @@ from lastword.core.clock import now_ms
 from lastword.core.position import Position
 from lastword.pipeline.kept_tables import sums
 from lastword.pipeline.plan import Pipeline
-from lastword.pipeline.progress import Progress
+from lastword.pipeline.progress import Progress, position_of
 
 # The rate is taken over so many seconds, and so many events are told.
 _RATE_S = 10.0
@@ -54,13 +54,13 @@ class Standing:
     @property
     def position(self) -> Position:
         with self._lock:
-            return Position({partition: each.next_offset for partition, each in self._progress.items()})
+            return position_of(self._progress)
 
     def row(self, ends: Position | None) -> dict[str, Any]:
         """As JSON shows it; `ends` is where the source ends, None if that is not known."""
         with self._lock:
             progress = self._progress.values()
-            position = {partition: each.next_offset for partition, each in self._progress.items()}
+            position = position_of(self._progress)
             lag = None if ends is None else sum(max(0, end - position.get(p, end)) for p, end in ends.items())
             return {
                 "app": self._plan.app,
@@ -69,7 +69,7 @@ class Standing:
                 "generation": max((each.generation for each in progress), default=0),
                 "owner": next((each.owner for each in progress), ""),
                 "source": self._plan.source.topic,
-                "position": str(Position(position)),
+                "position": str(position),
                 "lag": lag,
                 "rate": round(self._rate(), 1),
                 "valid": sum(each.valid for each in progress),

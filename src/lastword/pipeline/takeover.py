@@ -19,13 +19,14 @@ from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.live_settings import topic_identity
 from lastword.kafka.reading import log_bounds
-from lastword.kafka.transactions import Outgoing, Transactions
+from lastword.kafka.transactions import Transactions
 from lastword.pipeline.plan import Pipeline
 from lastword.pipeline.progress import (
     Kept,
     Progress,
     newest_progress,
-    progress_key,
+    position_of,
+    progress_record,
     refuse_successor,
     transactional_id,
 )
@@ -52,7 +53,7 @@ class Taken:
     @property
     def position(self) -> Position:
         """Where the source is read on."""
-        return Position({partition: kept.progress.next_offset for partition, kept in self.kept.items()})
+        return position_of({partition: kept.progress for partition, kept in self.kept.items()})
 
 
 def take_over(
@@ -95,8 +96,8 @@ def take_over(
 
     def written(partition: int) -> Kept:
         progress = begins[partition]
-        record = Outgoing(plan.changelog, progress.to_json(), progress_key(partition), partition=partition)
-        return Kept(progress=progress, offset=holders[partition].write([], record))
+        offset = holders[partition].write([], progress_record(plan.changelog, partition, progress))
+        return Kept(progress=progress, offset=offset)
 
     kept = _for_each(partitions, written)
     return Taken(generation=generation, source_id=identity, kept=kept, skipped=tuple(source.skipped))

@@ -15,13 +15,13 @@ import pyarrow
 from lastword.core.errors import HistoryLost, PositionGone, SourceGap
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import read_to_end
-from lastword.kafka.transactions import Outgoing, Transactions
+from lastword.kafka.transactions import Transactions
 from lastword.pipeline.portion import Outlet, Portion
-from lastword.pipeline.progress import Kept, newest_progress, progress_key, refuse_successor, transactional_id
+from lastword.pipeline.progress import Kept, newest_progress, progress_record, refuse_successor, transactional_id
 
 # A transaction has about so much at most, and one batch of Spark's more.
-PORTION_RECORDS = 50_000
-PORTION_BYTES = 32 * 1024**2
+_PORTION_RECORDS = 50_000
+_PORTION_BYTES = 32 * 1024**2
 
 REPORT = pyarrow.schema(
     [
@@ -50,8 +50,6 @@ class PartitionTask:
     generation: int
     owner: str
     known: Mapping[int, int]  # of each source partition: where in the changelog the driver has seen its progress
-    portion_records: int = PORTION_RECORDS
-    portion_bytes: int = PORTION_BYTES
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         filled = (batch for batch in batches if batch.num_rows)
@@ -93,7 +91,7 @@ class _Work:
             self._is_continued = True
         self._portion.add(batch)
         self._newest_ms = batch.column("timestamp")[-1].value // 1000
-        if self._portion.records >= self._task.portion_records or self._portion.bytes >= self._task.portion_bytes:
+        if self._portion.records >= _PORTION_RECORDS or self._portion.bytes >= _PORTION_BYTES:
             self._commit()
 
     def finished(self) -> pyarrow.RecordBatch:
@@ -139,9 +137,7 @@ class _Work:
 
     def _commit(self) -> None:
         progress = self._portion.after(self._kept.progress)
-        record = Outgoing(
-            self._task.changelog, progress.to_json(), progress_key(self._partition), partition=self._partition
-        )
+        record = progress_record(self._task.changelog, self._partition, progress)
         offset = self._transactions.write(self._portion.outgoing, record)
         self._records += self._portion.records
         self._kept = Kept(progress=progress, offset=offset)
