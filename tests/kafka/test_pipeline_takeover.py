@@ -155,3 +155,20 @@ def test_the_progress_of_a_partition_is_the_last_one_that_was_committed(connecti
         found = newest_progress(connection, plan.changelog, 0, start=start)
         assert found is not None
         assert (found.progress, found.offset) == (later, offset)
+
+
+def test_a_driver_whose_changelog_has_lost_what_it_reached_does_not_begin_again(
+    connection: Connection, plan: Pipeline
+) -> None:
+    produce(connection, plan, 10)
+    taken = take_over(connection, plan, owner="one")
+    before = {partition: kept.progress for partition, kept in taken.kept.items()}
+    write_progress(connection, plan, 0, replace(before[0], next_offset=1))
+    reached = {**before, 0: replace(before[0], next_offset=2)}
+
+    with pytest.raises(SourceGap, match=r"\[0\] has lost records: it says offset 1, and offset 2 was reached"):
+        take_over(connection, plan, owner="one", mine=taken.generation, reached=reached)
+    delete_topic(connection, plan.changelog)
+    make_own_topics(connection, plan)
+    with pytest.raises(SourceGap, match=r"has lost records: it says nothing, and offset \d+ was reached"):
+        take_over(connection, plan, owner="one", mine=taken.generation, reached=reached)

@@ -39,7 +39,7 @@ from pyspark.sql import functions as F
 
 from lastword.demo.user_topic import write_users
 from lastword.kafka.connection import Connection
-from lastword.pipeline.evaluation import counters_of, evaluated
+from lastword.pipeline.evaluation import counters_of, evaluated, value_of
 from lastword.spark import session
 from support.teams import teams_plan
 
@@ -47,8 +47,10 @@ plan = teams_plan()
 spark = session(Connection(bootstrap_servers="{servers}"), master="local[2,4]")
 records = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "{servers}")
 records = records.option("subscribe", "new_users").option("startingOffsets", "earliest")
-records = records.option("maxOffsetsPerTrigger", 5000).load()
-rows = evaluated(records, plan, counters_of(spark, plan)).select("partition", "offset", F.explode("emitted"))
+records = records.option("maxOffsetsPerTrigger", 5000).load().selectExpr("*", "true AS plain")
+rows = evaluated(records, plan, counters_of(spark, plan))
+made = [F.struct(F.lit(number).alias("rule"), F.col(value_of(number)).alias("value")) for number in range(15)]
+rows = rows.select("partition", "offset", F.explode(F.array(*made))).where("col.value IS NOT NULL")
 place = F.concat_ws("/", F.lit("new_users"), "partition", "offset")
 rules = F.array(*[F.lit(rule.name) for rule in plan.rules])
 headers = [("source", place), ("rule", F.element_at(rules, F.col("col.rule") + 1))]

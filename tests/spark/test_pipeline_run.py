@@ -23,7 +23,7 @@ from lastword.kafka.topic_description import list_topics
 from lastword.kafka.topics import alter_topic, create_topic, delete_topic
 from lastword.pipeline.plan import Pipeline
 from lastword.pipeline.running import PipelineRun
-from lastword.pipeline.task import PartitionTask
+from lastword.pipeline.task import CommitTask
 from support import faulty_tasks
 from support.faulty_tasks import LosesItsReport, RunsTwice
 from support.pipelines import Running, make_topics, records, recounted, running, small_pipeline, some_user, written
@@ -101,6 +101,22 @@ def test_matches_rejects_and_tables_are_those_of_a_recount_and_go_on_after_a_sto
     assert len(recounted(connection, plan).rejects) == 2 * len(BAD)
 
 
+def test_many_records_are_a_task_for_each_partition_and_batches_are_bounded(
+    spark: SparkSession, connection: Connection, plan: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lastword.pipeline.running, "_FEW_RECORDS", 1)
+    monkeypatch.setattr(lastword.pipeline.running, "_BATCH_RECORDS", 40)
+    produce(connection, plan, [*map(some_user, range(300)), *BAD])
+    with running(spark, plan):
+        eventually(lambda: settled(connection, plan), within_s=60)
+        # One record has a share, and the other two partitions have none.
+        for number in range(300, 303):
+            produce(connection, plan, [some_user(number)])
+            eventually(lambda: settled(connection, plan), within_s=60)
+
+    assert status(connection, plan)["generation"] == 1
+
+
 def test_a_source_whose_records_expired_unread_is_an_error_with_a_choice(
     spark: SparkSession, connection: Connection, plan: Pipeline
 ) -> None:
@@ -157,9 +173,9 @@ def test_a_task_that_loses_its_report_or_runs_twice_changes_nothing(
     connection: Connection,
     plan: Pipeline,
     monkeypatch: pytest.MonkeyPatch,
-    task: type[PartitionTask],
+    task: type[CommitTask],
 ) -> None:
-    monkeypatch.setattr(lastword.pipeline.running, "PartitionTask", task)
+    monkeypatch.setattr(lastword.pipeline.running, "CommitTask", task)
     produce(connection, plan, [*map(some_user, range(300)), *BAD])
     with running(spark, plan):
         eventually(lambda: settled(connection, plan), within_s=60)

@@ -11,11 +11,11 @@ import pyarrow
 from pyspark import TaskContext
 
 from lastword.core.errors import Fenced
-from lastword.pipeline.task import PartitionTask
+from lastword.pipeline.task import CommitTask
 
 
 @dataclass(frozen=True, kw_only=True)
-class LosesItsReport(PartitionTask):
+class LosesItsReport(CommitTask):
     """Fails after its commit and before its report."""
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -26,7 +26,7 @@ class LosesItsReport(PartitionTask):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunsTwice(PartitionTask):
+class RunsTwice(CommitTask):
     """Two attempts beside each other over the same records; what becomes of the second one is not reported."""
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -44,7 +44,7 @@ class RunsTwice(PartitionTask):
     def _attempt(self, rows: list[pyarrow.RecordBatch]) -> None:
         # The other one may take the id from it.
         with suppress(Fenced):
-            list(PartitionTask.__call__(self, iter(rows)))
+            list(CommitTask.__call__(self, iter(rows)))
 
 
 def _is_first_attempt() -> bool:

@@ -45,6 +45,12 @@ def test_the_memory_of_a_run_is_that_of_its_children_too(tmp_path: Path) -> None
     assert 150 < peak < 250
 
 
+def test_the_cpu_time_of_a_run_is_that_of_its_children_too(tmp_path: Path) -> None:
+    busy = "import time\nwhile time.process_time() < 0.3: pass"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])"
+    assert 0.3 < run([sys.executable, "-c", parent], tmp_path).cpu_s < 5
+
+
 def test_a_run_that_fails_is_named_with_its_last_line(tmp_path: Path) -> None:
     with pytest.raises(LastwordError, match=r"ended with 1: nothing came$"):
         run([sys.executable, "-c", "import sys; sys.exit('first\\nnothing came')"], tmp_path)

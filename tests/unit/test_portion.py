@@ -2,70 +2,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow
 import pytest
 
 from lastword.kafka.transactions import Outgoing
-from lastword.pipeline.evaluation import Counter
-from lastword.pipeline.portion import Outlet, Portion
+from lastword.pipeline.portion import Portion
 from lastword.pipeline.progress import Progress
 from lastword.pipeline.verdicts import SourceField
+from support.evaluated import OUTLET, batch, unreadable, valid
 
-OUTLET = Outlet(
-    source="users",
-    fields=(SourceField(name="name", kind="STRING", is_required=True, is_text=True),),
-    rejects="app-rejects",
-    rules=(("one", "actions"), ("two", "others")),
-    counters=(
-        Counter(table="stats", rule=0, name="seen", when_matched=1, when_missed=1),
-        Counter(table="stats", rule=0, name="flagged", when_matched=1),
-        Counter(table="stats", rule=1, name="seen", when_matched=1, when_missed=1),
-        Counter(table="stats", rule=1, name="flagged", when_matched=1),
-        Counter(table="sums", rule=0, name="amount", increment=0),
-        Counter(table="sums", rule=1, name="amount", increment=1),
-    ),
-    limits={"actions": 3000, "others": 3000, "app-rejects": 2000},
-)
 BEFORE = Progress(next_offset=3, source_id="id", generation=2, owner="me")
-EVALUATED = pyarrow.schema(
-    [
-        ("partition", pyarrow.int32()),
-        ("offset", pyarrow.int64()),
-        ("timestamp", pyarrow.timestamp("us", tz="UTC")),
-        ("doubt", pyarrow.bool_()),
-        ("key", pyarrow.binary()),
-        ("value", pyarrow.binary()),
-        ("unread", pyarrow.list_(pyarrow.string())),
-        (
-            "emitted",
-            pyarrow.list_(
-                pyarrow.struct([("rule", pyarrow.int32()), ("key", pyarrow.binary()), ("value", pyarrow.binary())])
-            ),
-        ),
-        ("increments", pyarrow.list_(pyarrow.int64())),
-    ]
-)
-
-
-def valid(offset: int, *emitted: tuple[int, bytes], increments: tuple[int, int] = (0, 0)) -> dict[str, Any]:
-    made = [{"rule": rule, "key": None, "value": value} for rule, value in emitted]
-    return {"offset": offset, "doubt": False, "emitted": made, "increments": increments}
-
-
-def unreadable(offset: int, value: bytes | None) -> dict[str, Any]:
-    return {"offset": offset, "doubt": True, "key": b"k", "value": value, "unread": ["name"]}
 
 
 def doubtful(row: dict[str, Any], value: bytes) -> dict[str, Any]:
-    return {**row, "doubt": True, "key": b"k", "value": value, "unread": []}
+    return {**row, "doubt": True, "key": b"k", "value": value, "unread": ""}
 
 
-def batch(*rows: dict[str, Any]) -> pyarrow.RecordBatch:
-    at = datetime(2026, 3, 1, tzinfo=UTC)
-    return pyarrow.RecordBatch.from_pylist([{"partition": 1, "timestamp": at, **row} for row in rows], EVALUATED)
+def outgoing(portion: Portion) -> list[Outgoing]:
+    return [Outgoing(*fields) for fields in portion.outgoing()]
 
 
 def test_matches_are_written_with_their_source_and_rule_and_counted() -> None:
@@ -73,7 +29,7 @@ def test_matches_are_written_with_their_source_and_rule_and_counted() -> None:
     portion.add(batch(valid(3, (0, b"a"), (1, b"b"), increments=(5, 7)), valid(4), valid(6, (1, b"c"))))
     portion.add(batch(valid(7, (1, b"d"), increments=(2**62, 0)), valid(9, increments=(2**62, 1))))
 
-    assert portion.outgoing == [
+    assert outgoing(portion) == [
         Outgoing("actions", b"a", None, [("source", b"users/1/3"), ("rule", b"one")]),
         Outgoing("others", b"b", None, [("source", b"users/1/3"), ("rule", b"two")]),
         Outgoing("others", b"c", None, [("source", b"users/1/6"), ("rule", b"two")]),
@@ -105,7 +61,7 @@ def test_a_rejected_record_keeps_its_key_and_value_and_says_why() -> None:
     portion = Portion(OUTLET, 1)
     portion.add(batch(valid(3), unreadable(4, b"{"), unreadable(5, None)))
 
-    assert portion.outgoing == [
+    assert outgoing(portion) == [
         Outgoing("app-rejects", b"{", b"k", [("source", b"users/1/4"), ("reason", b"its value is not JSON")]),
         Outgoing("app-rejects", None, b"k", [("source", b"users/1/5"), ("reason", b"it has no value")]),
     ]
@@ -117,7 +73,7 @@ def test_of_records_in_doubt_those_that_are_wrong_are_rejected_and_emit_nothing(
     wrong = doubtful(valid(5, (0, b"b"), increments=(3, 4)), b'{"name": 5}')
     portion.add(batch(valid(3), right, wrong))
 
-    assert [(record.topic, record.value) for record in portion.outgoing] == [
+    assert [(record.topic, record.value) for record in outgoing(portion)] == [
         ("app-rejects", b'{"name": 5}'),
         ("actions", b"a"),
     ]
@@ -130,7 +86,7 @@ def test_a_rejected_record_is_cut_to_what_its_topic_takes(key: bytes, value: byt
     portion = Portion(OUTLET, 1)
     portion.add(batch({**unreadable(4, value), "key": key}))
 
-    (record,) = portion.outgoing
+    (record,) = outgoing(portion)
     headers = sum(len(name) + len(text) for name, text in record.headers or ())
     size = len(record.key or b"") + len(record.value or b"") + headers
     assert 1700 < size < 2000
@@ -144,7 +100,7 @@ def test_a_long_reason_is_cut() -> None:
     portion = Portion(replace(OUTLET, fields=fields), 1)
     portion.add(batch(unreadable(4, b"{}")))
 
-    reason = dict(portion.outgoing[0].headers or ())["reason"]
+    reason = dict(outgoing(portion)[0].headers or ())["reason"]
     assert reason.startswith(b"missing or null: field-0, field-1, ")
     assert len(reason) == 500
 
@@ -153,7 +109,7 @@ def test_a_record_that_its_topic_would_not_take_is_rejected_and_the_match_counts
     portion = Portion(OUTLET, 1)
     portion.add(batch(valid(3, (0, b"x" * 3000))))
 
-    (record,) = portion.outgoing
+    (record,) = outgoing(portion)
     assert record.topic == "app-rejects"
     assert len(record.value or b"") < 2000
     reason = dict(record.headers or ())["reason"].decode()
@@ -166,7 +122,39 @@ def test_rows_that_were_filtered_out_leave_the_others_as_they_are() -> None:
     portion = Portion(OUTLET, 1)
     portion.add(whole.filter(pyarrow.array([False, True, True])))
 
-    assert [(record.value, dict(record.headers or ())["source"]) for record in portion.outgoing] == [
+    assert [(record.value, dict(record.headers or ())["source"]) for record in outgoing(portion)] == [
         (b"b", b"users/1/4"),
         (b"c", b"users/1/5"),
     ]
+
+
+def test_records_of_two_rules_come_in_the_order_of_the_source_with_their_keys() -> None:
+    portion = Portion(replace(OUTLET, rules=(("one", "others"), ("two", "others"))), 1)
+    keyed = {**valid(3, (1, b"first")), "key_1": b"k"}
+    portion.add(batch(keyed, valid(4, (0, b"second"), (1, b"third")), valid(5, (0, b"fourth"))))
+
+    assert [(record.key, record.value) for record in outgoing(portion)] == [
+        (b"k", b"first"),
+        (None, b"second"),
+        (None, b"third"),
+        (None, b"fourth"),
+    ]
+
+
+def test_of_records_that_are_many_bytes_together_only_the_large_ones_are_rejected() -> None:
+    portion = Portion(OUTLET, 1)
+    portion.add(batch(*[valid(offset, (0, b"x" * 900)) for offset in range(5)], valid(5, (0, b"y" * 3000))))
+
+    assert [(record.topic, (record.value or b"")[:1]) for record in outgoing(portion)] == [
+        ("app-rejects", b"y"),
+        *[("actions", b"x")] * 5,
+    ]
+    assert portion.after(BEFORE).counters["stats"]["one"]["flagged"] == 6
+
+
+def test_offsets_that_nobody_has_are_passed_at_the_end() -> None:
+    portion = Portion(OUTLET, 1)
+    portion.add(batch(valid(3)))
+    portion.reach(8)
+
+    assert portion.after(BEFORE).next_offset == 8

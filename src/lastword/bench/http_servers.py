@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,17 +13,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from lastword.bench.background import end, last_line, started
 from lastword.bench.contenders import Filled
 from lastword.bench.environment import alternative_in
-from lastword.bench.rounds import LeftOut, environment, lastword
+from lastword.bench.rounds import LeftOut, lastword
 from lastword.bench.rows import profile
 from lastword.core.errors import LastwordError
+from lastword.kafka.connection import Connection
 from lastword.kafka.ports import PortPicker
 
 ROWS = "/tables/users/rows/"
 
 _START_S = 120.0
-_STOP_S = 30.0
 # Enough not to be a few that are always at hand, and few enough for any file system.
 _FILES = 4000
 
@@ -61,6 +61,10 @@ class HttpProcess:
     port: int
     numbers: range
 
+    @property
+    def last_key(self) -> str:
+        return f"user-{self.numbers[-1]}"
+
     def get(self, path: str) -> tuple[int, bytes]:
         asking = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
@@ -74,14 +78,23 @@ class HttpProcess:
 @contextmanager
 def lastword_serving(filled: Filled, home: Path) -> Iterator[HttpProcess]:
     """The verb as a user runs it, with a replica of the topic under the name users."""
+    with table_serving(filled.connection, "users", filled.topic, home, range(filled.rows)) as server:
+        _refuse_other_row(server)
+        yield server
+
+
+@contextmanager
+def table_serving(
+    connection: Connection, name: str, topic: str, home: Path, numbers: range = range(0)
+) -> Iterator[HttpProcess]:
+    """The verb with a replica of any topic, from when it is ready."""
     port = _free_port()
     command = lastword(
-        *("serve", "--table", f"users={filled.topic}", "--port", str(port), "--data", str(home / "served")),
-        *("--bootstrap-servers", filled.connection.bootstrap_servers),
+        *("serve", "--table", f"{name}={topic}", "--port", str(port), "--data", str(home / "served")),
+        *("--bootstrap-servers", connection.bootstrap_servers),
     )
-    server = _answering("lastword", command, home, port, range(filled.rows), ready="/ready")
-    with server as answering:
-        yield answering
+    with _answering("lastword", command, home, port, numbers, ready="/ready") as server:
+        yield server
 
 
 @contextmanager
@@ -91,6 +104,7 @@ def fastapi_serving(filled: Filled, home: Path, interpreter: Path) -> Iterator[H
         file.writelines(f"user-{number}\t{profile(number, number)}\n" for number in range(filled.rows))
     command = alternative_in(interpreter, "fastapi_dict", str(port), str(pairs))
     with _answering("FastAPI", command, home, port, range(filled.rows)) as server:
+        _refuse_other_row(server)
         yield server
 
 
@@ -107,6 +121,7 @@ def nginx_serving(filled: Filled, home: Path) -> Iterator[HttpProcess]:
     settings.write_text(_NGINX.format(folder=folder, port=port))
     command = [nginx_program(), "-p", str(folder), "-c", str(settings)]
     with _answering("nginx", command, home, port, numbers) as server:
+        _refuse_other_row(server)
         yield server
 
 
@@ -130,25 +145,19 @@ def _answering(
 ) -> Iterator[HttpProcess]:
     """The process, from when it answers at `ready` (or else has its last row) to the end of the `with` block."""
     output = home / f"{who}.log"
-    with output.open("wb") as file:
-        process = subprocess.Popen(
-            command,
-            env=environment(home),
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # or what it started itself could not be ended with it
-        )
+    process = started(command, home, output)
     try:
         server = HttpProcess(who=who, pid=process.pid, port=port, numbers=numbers)
-        key = f"user-{numbers[-1]}"
-        _await(server, ready or ROWS + key, process, output)
-        _, body = server.get(ROWS + key)
-        if json.loads(body)["value"]["userId"] != key:
-            raise LastwordError(f"benchmark: {who} answers with another row than {key}")
+        _await(server, ready or ROWS + server.last_key, process, output)
         yield server
     finally:
-        _end(process)
+        end(process)
+
+
+def _refuse_other_row(server: HttpProcess) -> None:
+    _, body = server.get(ROWS + server.last_key)
+    if json.loads(body)["value"]["userId"] != server.last_key:
+        raise LastwordError(f"benchmark: {server.who} answers with another row than {server.last_key}")
 
 
 def _await(server: HttpProcess, path: str, process: subprocess.Popen[bytes], output: Path) -> None:
@@ -158,19 +167,8 @@ def _await(server: HttpProcess, path: str, process: subprocess.Popen[bytes], out
             if server.get(path)[0] == 200:
                 return
         if process.poll() is not None or time.monotonic() > give_up_at:
-            said = output.read_text(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
-            raise LastwordError(f"benchmark: {server.who} does not answer: {said[0]}")
+            raise LastwordError(f"benchmark: {server.who} does not answer: {last_line(output)}")
         time.sleep(0.05)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(_STOP_S)
-    except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
 
 
 def _free_port() -> int:

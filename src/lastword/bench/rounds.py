@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from lastword.bench.memory import PeakMemory
+from lastword.bench.memory import Watched
 from lastword.core.errors import BadInput, LastwordError
 from lastword.kafka.connection import Connection
 from lastword.kafka.local import LocalCluster
@@ -63,13 +64,14 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One finished process: when it began (monotonic), its wall time, its peak memory, and what it printed."""
+    """One finished process: when it began (monotonic), its wall time, what it took, and what it printed."""
 
     began: float
     seconds: float
     output: str
-    # With its children's; None where the system does not tell.
+    # Both with its children's. None where the system does not tell.
     peak_mb: float | None
+    cpu_s: float
 
     @property
     def answer(self) -> dict[str, Any]:
@@ -80,7 +82,7 @@ class Run:
 def run(command: list[str], home: Path, output: Path | None = None) -> Run:
     """Runs a command to its end; its output goes to a file where one is given. Interrupted, it ends all of it."""
     with (output or Path(os.devnull)).open("wb") as file:
-        began = time.monotonic()
+        began, before = time.monotonic(), _cpu_of_ended()
         process = subprocess.Popen(
             command,
             env=environment(home),
@@ -89,7 +91,7 @@ def run(command: list[str], home: Path, output: Path | None = None) -> Run:
             stderr=subprocess.PIPE,
             start_new_session=True,  # or what it started itself could not be ended with it
         )
-        memory = PeakMemory(process.pid)
+        watched = Watched(process.pid)
         try:
             told, complaint = process.communicate()
         except BaseException:
@@ -97,13 +99,24 @@ def run(command: list[str], home: Path, output: Path | None = None) -> Run:
             process.communicate()
             raise
         finally:
-            peak_mb = memory.end()
+            usage = watched.end()
         seconds = time.monotonic() - began
     if process.returncode != 0:
         reason = complaint.decode(errors="replace").strip().splitlines()[-1:] or ["no reason given"]
-        name = " ".join([Path(command[0]).name, *command[1:3]])
-        raise LastwordError(f"benchmark: {name} ended with {process.returncode}: {reason[0]}")
-    return Run(began=began, seconds=seconds, output=(told or b"").decode(), peak_mb=peak_mb)
+        raise LastwordError(f"benchmark: {name_of(command)} ended with {process.returncode}: {reason[0]}")
+    # Of those that were waited for it is known to the end, of the others until they were last seen.
+    cpu_s = max(usage.cpu_s or 0.0, _cpu_of_ended() - before)
+    return Run(began=began, seconds=seconds, output=(told or b"").decode(), peak_mb=usage.peak_mb, cpu_s=cpu_s)
+
+
+def _cpu_of_ended() -> float:
+    """Of all children of this process that have ended, with theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def name_of(command: list[str]) -> str:
+    return " ".join([Path(command[0]).name, *command[1:3]])
 
 
 def interleaved(plan: Plan, what: str, steps: Mapping[str, Callable[[], _Done]]) -> dict[str, list[_Done]]:

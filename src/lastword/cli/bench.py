@@ -23,6 +23,7 @@ _DEFAULTS = {
     "replica": (5_000_000, 3),
     "http": (500_000, 5),
     "fold": (5_000_000, 3),
+    "pipeline": (1_000_000, 3),
 }
 
 
@@ -43,13 +44,14 @@ def parser(verb: str) -> argparse.ArgumentParser:
         "a WriteBatch loop, Kafka Streams, kafka-python and Quix Streams, then restart and latency; http: point reads "
         "against FastAPI and nginx (asked by wrk), reads while records are applied, freshness and change streams; "
         "fold: in Spark, from Kafka and Parquet, against groupBy + max_by, a row_number window, max(struct), "
-        "Delta MERGE and DuckDB",
+        "Delta MERGE and DuckDB; pipeline: fifteen rules over generated users, against plain loops with kafka-python "
+        "and confluent-kafka and Spark's own sink, then latency and recovery",
     )
     made.add_argument(
         "--records", type=options.count_argument, help="default 1000000; of replica and fold 5000000, of http 500000"
     )
     made.add_argument(
-        "--rounds", type=options.count_argument, help="medians over so many; default 5; of replica and fold 3"
+        "--rounds", type=options.count_argument, help="medians over so many; default 5; of replica, fold and pipeline 3"
     )
     made.add_argument("--write", type=Path, metavar="FILE", help="put the results into this Markdown file")
     made.add_argument(
@@ -65,6 +67,7 @@ def bench(args: argparse.Namespace) -> int:
     from lastword.bench.load import bench_load
     from lastword.bench.machine import machine_facts
     from lastword.bench.page import write_section
+    from lastword.bench.pipeline import bench_pipeline
     from lastword.bench.read import bench_read
     from lastword.bench.replica import bench_replica
     from lastword.bench.rounds import Plan
@@ -81,6 +84,7 @@ def bench(args: argparse.Namespace) -> int:
         "replica": bench_replica,
         "http": bench_http,
         "fold": bench_fold,
+        "pipeline": bench_pipeline,
     }
     met = True
     for name in _DEFAULTS if args.name == "all" else (args.name,):

@@ -6,14 +6,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from confluent_kafka import IsolationLevel
-
 from lastword.core.clock import now_ms
 from lastword.core.errors import LastwordError
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.live_settings import settings_now, topic_identity
-from lastword.kafka.topic_description import EARLIEST, LATEST, offsets
+from lastword.kafka.topic_description import EARLIEST, LATEST, committed_ends, offsets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +75,6 @@ class Lookout:
         connection, admin, topic = self._connection, self._admin, self._topic
         cluster = connection.reach(admin)
         partitions = sorted(connection.topic_in(cluster, topic).partitions)
-        committed = IsolationLevel.READ_COMMITTED
         return Present(
             cluster_id=str(cluster.cluster_id),
             topic_id=topic_identity(admin, topic),
@@ -85,5 +82,5 @@ class Lookout:
             start=Position(offsets(connection, admin, topic, partitions, EARLIEST)),
             # Before the stable ones: these are then less only where a transaction is open.
             high=Position(offsets(connection, admin, topic, partitions, LATEST)),
-            stable=Position(offsets(connection, admin, topic, partitions, LATEST, isolation=committed)),
+            stable=Position(committed_ends(connection, admin, topic, partitions)),
         )

@@ -128,6 +128,9 @@ def read_to_end(
     """
     message: Any
     with _consumer(connection, enable_partition_eof=True, fetch_wait_max_ms=10) as consumer:
+        # First a connection that stays: a question to the first broker is lost when that turns out to be one of the
+        # cluster's, and librdkafka asks again after 0.7 s.
+        connection.reach(consumer)
         # A leader that is new may show an earlier end to who fetches, and tells it to nobody who asks.
         first, end = watermarks(connection, consumer, TopicPartition(topic, partition))
         consumer.assign([TopicPartition(topic, partition, first if start is None else start)])

@@ -89,7 +89,7 @@ def describe_topic(connection: Connection, name: str) -> TopicDescription:
     led = [partition for partition, info in partitions.items() if info.leader is not None and info.leader.id >= 0]
     starts = offsets(connection, admin, name, led, EARLIEST)
     ends = offsets(connection, admin, name, led, LATEST)
-    stable = offsets(connection, admin, name, led, LATEST, isolation=IsolationLevel.READ_COMMITTED)
+    stable = committed_ends(connection, admin, name, led)
     sizes, no_sizes_because = _sizes(connection, name)
     return TopicDescription(
         name=name,
@@ -163,6 +163,11 @@ def offsets(
             raise ClusterUnreachable(f"{where}: no leader answers: is every broker up?  lastword broker status")
         found[each.partition] = offset
     return found
+
+
+def committed_ends(connection: Connection, admin: AdminClient, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+    """The last stable offsets: readers of committed data see what lies before."""
+    return offsets(connection, admin, topic, partitions, LATEST, isolation=IsolationLevel.READ_COMMITTED)
 
 
 def _described(connection: Connection, admin: AdminClient, names: list[str]) -> dict[str, Future[Any]]:

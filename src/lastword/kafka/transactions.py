@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -17,7 +17,12 @@ from lastword.kafka.writing import MAX_RECORD_BYTES
 TIMEOUT_S = 30.0
 
 
+Fields = tuple[str, bytes | None, bytes | None, list[tuple[str, bytes]] | None, int]
+
+
 class Outgoing(NamedTuple):
+    """A record to write. Whoever writes millions gives tuples of the same fields."""
+
     topic: str
     value: bytes | None
     key: bytes | None = None
@@ -51,7 +56,7 @@ class Transactions:
             connection.reach(self._producer)
             self._producer.init_transactions(self._patience_s)
 
-    def write(self, records: Iterable[Outgoing], last: Outgoing) -> int:
+    def write(self, records: Iterable[Fields], last: Outgoing) -> int:
         """Writes all of it in one transaction and returns the offset of `last` once it is committed.
 
         After an error nobody knows whether it was committed: whoever takes the id anew can tell.
@@ -66,8 +71,8 @@ class Transactions:
             self._producer.begin_transaction()
             try:
                 for record in records:
-                    self._produce(record, {})
-                self._produce(last, {"on_delivery": delivered})
+                    self._produce(record)
+                self._produce(last, delivered)
                 self._producer.commit_transaction(self._patience_s)
             except BaseException:
                 # What stays open would hide later records until it times out.
@@ -82,12 +87,11 @@ class Transactions:
         with suppress(KafkaException, SystemError):
             self._producer.close()
 
-    def _produce(self, record: Outgoing, callbacks: dict[str, Any]) -> None:
+    def _produce(self, record: Fields, on_delivery: Callable[[KafkaError | None, Any], None] | None = None) -> None:
         topic, value, key, headers, partition = record
-        more: dict[str, Any] = {"headers": headers, **callbacks}
         while True:
             try:
-                self._producer.produce(topic, value, key, partition, **more)
+                self._producer.produce(topic, value, key, partition, on_delivery, headers=headers)  # type: ignore[arg-type]
                 return
             except BufferError:
                 self._producer.poll(0.05)

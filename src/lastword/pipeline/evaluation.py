@@ -1,20 +1,21 @@
 """What every rule says of every record, in one pass of Spark's JVM: only what must be written comes out of it.
 
-Each record gives a row: its place, the records that its matches emit, and what it adds to the counters that depend on
-its fields. One that is in doubt also gives its key and value, for `verdicts` to look at; one that is unreadable emits
-nothing. Spark's ANSI mode must be off: what can't
-be computed is then null, and a null condition is no match, where an error would stop the pipeline at that record.
+Each record gives a row: its place, for each rule the value that it emits, null if it does not match, and what it adds
+to the counters that depend on its fields. One that is in doubt also gives its key and value, for `verdicts` to look at;
+one that is not readable emits nothing. There is a column for each rule, and no array of matches: functions over arrays
+are interpreted, and all that is in them. It is SQL text, because each step of a Column is a question to the JVM.
+
+Spark's ANSI mode must be off: what can't be computed is then null, and a null condition is no match, where an error
+would stop the pipeline at that record.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from lastword.pipeline.expressions import nodes_of
@@ -25,27 +26,28 @@ from lastword.pipeline.verdicts import SourceField
 # The fields of a source keep their names, so columns of ours have others.
 _OURS = "__lastword_"
 _PARSED, _TEXT, _UNREADABLE, _DOUBT = (f"{_OURS}{name}" for name in ("parsed", "text", "unreadable", "doubt"))
-# Of numbers, objects, lists, true and false, as ASCII.
-_FIRST_OF_OTHERS = [ord(first) for first in "-0123456789{[tf"]
 # What Spark would else take as JSON.
-_STRICT = {
-    "columnNameOfCorruptRecord": _UNREADABLE,
-    "allowSingleQuotes": "false",
-    "allowNonNumericNumbers": "false",
-}
+_STRICT = (
+    *("columnNameOfCorruptRecord", _UNREADABLE),
+    *("allowSingleQuotes", "false"),
+    *("allowNonNumericNumbers", "false"),
+)
+_READABLE = f"({_PARSED} IS NOT NULL AND {_PARSED}.{_UNREADABLE} IS NULL)"
+# After a text that may end with a comment, also one whose last character is a backslash.
+_END = "\n\n"
 _PLACE = ("partition", "offset", "timestamp")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counter:
-    """What a rule's counter in a table grows by: so much for each match and each miss, or what `increments` says."""
+    """What a rule's counter in a table grows by: so much for each match and each miss, or what its column says."""
 
     table: str
     rule: int
     name: str
     when_matched: int = 0
     when_missed: int = 0
-    # The place in `increments`, for a counter that depends on the record's fields.
+    # Its place among those that depend on the record's fields.
     increment: int | None = None
 
 
@@ -53,9 +55,9 @@ def counters_of(spark: SparkSession, plan: Pipeline) -> tuple[Counter, ...]:
     """Every counter of every rule and table."""
     found: list[Counter] = []
     depending = 0
+    steps_of_all = _steps(spark, [text for table in plan.tables for text in table.counters.values()])
     for table in plan.tables:
-        for name, expression in table.counters.items():
-            steps = _steps(spark, expression)
+        for name, steps in zip(table.counters, steps_of_all, strict=False):
             for rule in range(len(plan.rules)):
                 if steps is None:
                     found.append(Counter(table=table.topic, rule=rule, name=name, increment=depending))
@@ -69,26 +71,44 @@ def counters_of(spark: SparkSession, plan: Pipeline) -> tuple[Counter, ...]:
 
 
 def evaluated(records: DataFrame, plan: Pipeline, counters: tuple[Counter, ...]) -> DataFrame:
-    """The rows described above: partition, offset, timestamp, doubt, key, value, unread, emitted, increments."""
-    schema = source_schema(plan)
-    ours = records.select(*[F.col(name).alias(_OURS + name) for name in (*_PLACE, "key", "value")])
-    ours = ours.withColumn(_TEXT, F.col(_OURS + "value").cast("string"))
-    nullable = StructType([StructField(field.name, field.dataType) for field in schema])
-    parsed = F.from_json(_TEXT, StructType([*nullable, StructField(_UNREADABLE, StringType())]), _STRICT)
-    read = ours.withColumn(_PARSED, parsed).withColumn(_DOUBT, _doubt(schema))
-    fields = [F.col(_PARSED).getField(field.name).alias(field.name) for field in schema]
-    matched = [F.expr(rule.when).alias(_matched(number)) for number, rule in enumerate(plan.rules)]
-    judged = read.select("*", *fields).select("*", *matched)
-    unread = [F.when(F.col(_PARSED).getField(field.name).isNull(), F.lit(field.name)) for field in schema]
-    is_readable = ~_is_unreadable()
-    return judged.select(
-        *[F.col(_OURS + name).alias(name) for name in _PLACE],
-        F.col(_DOUBT).alias("doubt"),
-        *[F.when(F.col(_DOUBT), F.col(_OURS + name)).alias(name) for name in ("key", "value")],
-        F.when(F.col(_DOUBT), F.array_compact(F.array(*unread))).alias("unread"),
-        F.when(is_readable, _emitted(plan.rules)).alias("emitted"),
-        F.when(is_readable, _increments(plan, counters)).alias("increments"),
+    """The rows described above, of records as `source` gives them.
+
+    partition, offset, timestamp, doubt, readable, key, value, unread (the numbers of the fields that have no value);
+    `increment_of` each counter that depends on fields; and for each rule `value_of` it, and `key_of` it if it has one.
+    No column is a list: Spark adds up the bytes of what it sends after each record, and for a list that takes long.
+    """
+    fields = source_schema(plan).fields
+    ours = [f"{name} AS {_OURS}{name}" for name in (*_PLACE, "key", "value", "plain")]
+    schema, options = _literal(f"{plan.source.schema}{_END}, {_UNREADABLE} STRING"), ", ".join(map(_literal, _STRICT))
+    parsed = f"from_json({_TEXT}, {schema}, map({options})) AS {_PARSED}"
+    read = records.selectExpr(*ours, f"cast(value AS STRING) AS {_TEXT}").selectExpr("*", parsed)
+    named = [f"{_field(field.name)} AS {_name(field.name)}" for field in fields]
+    matched = [f"{_READABLE} AND ({rule.when}{_END}) AS {_matched(number)}" for number, rule in enumerate(plan.rules)]
+    judged = read.selectExpr("*", f"{_doubt(fields)} AS {_DOUBT}", *named).selectExpr("*", *matched)
+    unread = ", ".join(f"if({_field(field.name)} IS NULL, '{number}', NULL)" for number, field in enumerate(fields))
+    return judged.selectExpr(
+        *[f"{_OURS}{name} AS {name}" for name in _PLACE],
+        f"{_DOUBT} AS doubt",
+        f"{_READABLE} AS readable",
+        *[f"if({_DOUBT}, {_OURS}{name}, NULL) AS {name}" for name in ("key", "value")],
+        f"if({_DOUBT}, concat_ws(',', {unread}), NULL) AS unread",
+        *_increments(plan, counters),
+        *_emitted(plan.rules),
     )
+
+
+def increment_of(counter: int) -> str:
+    """The column with what a counter grows by, for its place among those that depend on fields."""
+    return f"increment_{counter}"
+
+
+def value_of(rule: int) -> str:
+    """The column with what a rule emits."""
+    return f"value_{rule}"
+
+
+def key_of(rule: int) -> str:
+    return f"key_{rule}"
 
 
 def fields_of(plan: Pipeline) -> tuple[SourceField, ...]:
@@ -110,82 +130,84 @@ def source_schema(plan: Pipeline) -> StructType:
     return parsed
 
 
-def _steps(spark: SparkSession, expression: str) -> tuple[int, int] | None:
-    """What a counter grows by for a match and for a miss; None when that depends on the record's fields."""
-    matched, missed = (with_name(expression, "matched", truth) for truth in ("true", "false"))
-    parsed = spark._jsparkSession.sessionState().sqlParser().parseExpression(matched)
-    if any(node.nodeName() == "UnresolvedAttribute" for node in nodes_of(parsed)):
-        return None
-    (row,) = spark.sql("SELECT 1").select(F.expr(matched).cast("bigint"), F.expr(missed).cast("bigint")).collect()
-    return row[0] or 0, row[1] or 0
+def _steps(spark: SparkSession, expressions: Iterable[str]) -> Iterator[tuple[int, int] | None]:
+    """What counters grow by for a match and for a miss; None where that depends on the record's fields."""
+    parser = spark._jsparkSession.sessionState().sqlParser()
+    of_truth = [[with_name(each, "matched", truth) for truth in ("true", "false")] for each in expressions]
+    depends = [
+        any(node.nodeName() == "UnresolvedAttribute" for node in nodes_of(parser.parseExpression(matched)))
+        for matched, _ in of_truth
+    ]
+    constant = [text for texts, is_apart in zip(of_truth, depends, strict=True) if not is_apart for text in texts]
+    # A table in the query: Spark computes it while it plans, and has no job for it.
+    (row,) = (
+        spark.sql("VALUES (1)").selectExpr("0", *[f"cast(({text}{_END}) AS BIGINT)" for text in constant]).collect()
+    )
+    computed = iter(row[1:])
+    for is_apart in depends:
+        yield None if is_apart else (next(computed) or 0, next(computed) or 0)
 
 
 def _matched(rule: int) -> str:
     return f"{_OURS}matched_{rule}"
 
 
-def _emitted(rules: tuple[Rule, ...]) -> Column:
-    made = [
-        F.when(
-            F.col(_matched(number)),
-            F.struct(F.lit(number).alias("rule"), _key(rule).alias("key"), _value(rule).alias("value")),
-        )
-        for number, rule in enumerate(rules)
-    ]
-    return F.array_compact(F.array(*made))
+def _emitted(rules: tuple[Rule, ...]) -> Iterator[str]:
+    for number, rule in enumerate(rules):
+        yield f"if({_matched(number)}, {_value(rule)}, NULL) AS {value_of(number)}"
+        if rule.key is not None:
+            key = _of_rule(rule.key, rule)
+            yield f"if({_matched(number)}, cast(({key}{_END}) AS BINARY), NULL) AS {key_of(number)}"
 
 
-def _key(rule: Rule) -> Column:
-    key = F.lit(None) if rule.key is None else F.expr(_of_rule(rule.key, rule))
-    return key.cast("binary")
-
-
-def _value(rule: Rule) -> Column:
-    fields = [F.expr(_of_rule(expression, rule)).alias(name) for name, expression in rule.value.items()]
+def _value(rule: Rule) -> str:
+    made = [f"{_literal(name)}, ({_of_rule(text, rule)}{_END})" for name, text in rule.value.items()]
     # A field whose expression is null is null, and not left out.
-    return F.to_json(F.struct(*fields), {"ignoreNullFields": "false"}).cast("binary")
+    return f"cast(to_json(named_struct({', '.join(made)}), map('ignoreNullFields', 'false')) AS BINARY)"
 
 
 def _of_rule(expression: str, rule: Rule) -> str:
-    return with_name(expression, "rule", f"'{rule.name}'")
+    return with_name(expression, "rule", _literal(rule.name))
 
 
-def _increments(plan: Pipeline, counters: tuple[Counter, ...]) -> Column:
+def _increments(plan: Pipeline, counters: tuple[Counter, ...]) -> Iterator[str]:
     expressions = {(table.topic, name): text for table in plan.tables for name, text in table.counters.items()}
-    made = [
-        F.coalesce(
-            F.expr(with_name(expressions[c.table, c.name], "matched", f"coalesce({_matched(c.rule)}, false)")).cast(
-                "bigint"
-            ),
-            F.lit(0).cast("bigint"),
-        )
-        for c in counters
-        if c.increment is not None
-    ]
-    return F.array(*made).cast("array<bigint>")
+    for counter in counters:
+        if counter.increment is not None:
+            is_matched = f"coalesce({_matched(counter.rule)}, false)"
+            text = with_name(expressions[counter.table, counter.name], "matched", is_matched)
+            amount = f"coalesce(cast(({text}{_END}) AS BIGINT), 0)"
+            yield f"if({_READABLE}, {amount}, NULL) AS {increment_of(counter.increment)}"
 
 
-def _is_unreadable() -> Column:
-    parsed = F.col(_PARSED)
-    return parsed.isNull() | parsed.getField(_UNREADABLE).isNotNull()
-
-
-def _doubt(schema: StructType) -> Column:
+def _doubt(fields: Sequence[StructField]) -> str:
     """Whether a record must be looked at closely: not here, where the code would be more than Java compiles."""
-    text, parsed = F.col(_TEXT), F.col(_PARSED)
-    is_missing = [parsed.getField(field.name).isNull() for field in schema if not field.nullable]
-    # Spark passes over what follows an object, and takes a number as text.
-    goes_on = F.octet_length(F.substring_index(text, "}", 1)) + 1 < F.octet_length(text)
-    texts = [field.name for field in schema if isinstance(field.dataType, StringType)]
-    is_odd = [_may_be_no_text(name, text, parsed.getField(name)) for name in texts]
-    found = reduce(or_, [_is_unreadable(), *is_missing, ~F.is_valid_utf8(text), goes_on, *is_odd])
-    # Without a value it is null.
-    return F.coalesce(found, F.lit(True))
+    is_missing = [f"{_field(field.name)} IS NULL" for field in fields if not field.nullable]
+    # Spark takes a number as text.
+    is_odd = [_may_be_no_text(field.name) for field in fields if isinstance(field.dataType, StringType)]
+    # Spark passes over what follows an object, and over bytes that are no text: neither is plain.
+    return " OR ".join([f"NOT {_OURS}plain", f"NOT {_READABLE}", *is_missing, *is_odd])
 
 
-def _may_be_no_text(name: str, text: Column, value: Column) -> Column:
+def _may_be_no_text(name: str) -> str:
     """Whether a text looks like another kind of JSON value, and is not seen in quotes after its name."""
-    named = json.dumps(name, ensure_ascii=False)
-    quoted = [text.contains(F.concat(F.lit(f'{named}:{space}"'), value, F.lit('"'))) for space in ("", " ")]
+    value, named = _field(name), json.dumps(name, ensure_ascii=False)
+    begins = [_literal(f'{named}:{space}"') for space in ("", " ")]
+    is_quoted = " OR ".join(f"contains({_TEXT}, concat({begin}, {value}, '\"'))" for begin in begins)
+    # Numbers, and a few others, come before the colon: comparing is cheaper than looking at a character.
+    is_like_other = f"{value} < ':' OR startswith({value}, '{{') OR startswith({value}, '[')"
     # A field that is null is no text that looks like something.
-    return F.coalesce(F.ascii(value).isin(_FIRST_OF_OTHERS) & ~reduce(or_, quoted), F.lit(False))
+    return f"coalesce(({is_like_other} OR {value} IN ('true', 'false')) AND NOT ({is_quoted}), false)"
+
+
+def _field(name: str) -> str:
+    """A field as it was parsed."""
+    return f"{_PARSED}.{_name(name)}"
+
+
+def _name(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

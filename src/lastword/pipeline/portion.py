@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 import numpy
 import pyarrow
-import pyarrow.compute
 
-from lastword.kafka.transactions import Outgoing
-from lastword.pipeline.evaluation import Counter
+from lastword.kafka.transactions import Fields, Outgoing
+from lastword.pipeline.evaluation import Counter, increment_of, key_of, value_of
 from lastword.pipeline.progress import Progress
 from lastword.pipeline.verdicts import SourceField, fault_of
 
@@ -28,7 +28,8 @@ _REASON_BYTES = 500
 _BATCH_BYTES = 1024**2
 
 
-Headers = list[tuple[str, bytes]]
+Header = tuple[str, bytes]
+Headers = list[Header]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,13 +54,19 @@ class Portion:
 
     def __init__(self, outlet: Outlet, partition: int) -> None:
         self._outlet = outlet
-        self._partition = partition
-        self._matches = numpy.zeros(len(outlet.rules), dtype="i8")
+        self._places = f"{outlet.source}/{partition}/".encode()
+        longest = [[(SOURCE_HEADER, self._place(2**63)), (RULE_HEADER, name.encode())] for name, _ in outlet.rules]
+        self._surely_fits = min(
+            (outlet.limits[topic] - _size(None, None, headers))
+            for (_, topic), headers in zip(outlet.rules, longest, strict=True)
+        )
+        self._matches = [0] * len(outlet.rules)
         self._increments = [0] * sum(counter.increment is not None for counter in outlet.counters)
-        self._next_offset = 0
+        self.next_offset = 0
         self._valid = 0
+        self._rejects: list[Outgoing] = []
         self._rejected = 0
-        self.outgoing: list[Outgoing] = []
+        self._batches: list[pyarrow.RecordBatch] = []
         self.records = 0
         self.bytes = 0
 
@@ -67,12 +74,32 @@ class Portion:
         """Takes rows of `evaluation.evaluated`, in offset order."""
         self.records += batch.num_rows
         self.bytes += batch.nbytes
-        self._next_offset = batch.column("offset")[-1].as_py() + 1
+        self.next_offset = batch.column("offset")[-1].as_py() + 1
         if batch.column("doubt").true_count:
             batch = self._without_rejects(batch)
         self._valid += batch.num_rows
-        self._add_emitted(batch.column("emitted"), batch.column("offset").to_numpy())
-        self._add_increments(batch.column("increments"))
+        for rule in range(len(self._matches)):
+            values = batch.column(value_of(rule))
+            self._matches[rule] += len(values) - values.null_count
+        # As Python's numbers, which have no end.
+        self._increments = [
+            before + sum(batch.column(increment_of(number)).to_pylist())
+            for number, before in enumerate(self._increments)
+        ]
+        # As a whole it is almost always smaller than what is too large for one record.
+        if batch.nbytes > self._surely_fits:
+            batch = self._without_large(batch)
+        self._batches.append(batch)
+
+    def reach(self, offset: int) -> None:
+        """There is nothing more before this offset."""
+        self.next_offset = max(self.next_offset, offset)
+
+    def outgoing(self) -> Iterator[Fields]:
+        """What is to be written: rejects, and then what rules emit, in the order of the source."""
+        yield from self._rejects
+        for batch in self._batches:
+            yield from self._emitted(batch)
 
     def after(self, progress: Progress) -> Progress:
         """The progress once this portion is written, too."""
@@ -83,7 +110,7 @@ class Portion:
             sums[counter.name] = sums.get(counter.name, 0) + self._growth(counter)
         return replace(
             progress,
-            next_offset=self._next_offset,
+            next_offset=self.next_offset,
             valid=progress.valid + self._valid,
             rejected=progress.rejected + self._rejected,
             counters=counters,
@@ -92,54 +119,65 @@ class Portion:
     def _growth(self, counter: Counter) -> int:
         if counter.increment is not None:
             return self._increments[counter.increment]
-        matches = int(self._matches[counter.rule])
+        matches = self._matches[counter.rule]
         return counter.when_matched * matches + counter.when_missed * (self._valid - matches)
 
-    def _add_emitted(self, emitted: pyarrow.ListArray, offsets: Any) -> None:
-        rows = pyarrow.compute.list_parent_indices(emitted).to_numpy()
-        # flatten, and not field: that one forgets where a slice begins.
-        rules, keys, values = emitted.flatten().flatten()
-        numbers = rules.to_numpy()
-        self._matches += numpy.bincount(numbers, minlength=len(self._matches))
-        of_rules = [(topic, name.encode()) for name, topic in self._outlet.rules]
-        for rule, key, value, offset in zip(
-            numbers.tolist(), keys.to_pylist(), values.to_pylist(), offsets[rows].tolist(), strict=True
-        ):
-            topic, name = of_rules[rule]
-            headers = [(SOURCE_HEADER, self._place(offset)), (RULE_HEADER, name)]
-            self._write(Outgoing(topic, value, key, headers))
+    def _emitted(self, batch: pyarrow.RecordBatch) -> Iterator[Fields]:
+        """Made while they are written, and by columns: an object for each record would be most of what a task costs."""
+        offsets = batch.column("offset").to_numpy()
+        sources = [(SOURCE_HEADER, self._place(offset)) for offset in offsets.tolist()]
+        rows: list[Any] = []
+        values: list[bytes] = []
+        keys: list[bytes | None] = []
+        origins: list[tuple[str, Header]] = []
+        for number, (name, topic) in enumerate(self._outlet.rules):
+            emitted = batch.column(value_of(number))
+            found = numpy.flatnonzero(emitted.is_valid())
+            rows.append(found)
+            values += emitted.drop_null().to_pylist()
+            keys += _keys(batch, number, found)
+            origins += repeat((topic, (RULE_HEADER, name.encode())), len(found))
+        of_all = numpy.concatenate(rows)
+        # By record, then by rule: of two that have a key in common, the later one has the last word.
+        order = of_all.argsort(kind="stable")
+        for row, at in zip(of_all[order].tolist(), order.tolist(), strict=True):
+            topic, rule = origins[at]
+            yield topic, values[at], keys[at], [sources[row], rule], -1
 
-    def _write(self, record: Outgoing) -> None:
-        limit, size = self._outlet.limits[record.topic], _size(record)
-        if size > limit:
-            reason = f"the record for {record.topic} has {size} bytes, and it takes {limit}"
-            self._reject(record.key, record.value, record.headers or [], reason)
-        else:
-            self.outgoing.append(record)
+    def _without_large(self, batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
+        """Rejects what its topic would not take, and gives the others."""
+        offsets = batch.column("offset")
+        for number, (name, topic) in enumerate(self._outlet.rules):
+            values, limit = batch.column(value_of(number)).to_pylist(), self._outlet.limits[topic]
+            for row, value in enumerate(values):
+                if value is None:
+                    continue
+                (key,) = _keys(batch, number, [row])
+                headers = [(SOURCE_HEADER, self._place(offsets[row].as_py())), (RULE_HEADER, name.encode())]
+                size = _size(key, value, headers)
+                if size > limit:
+                    reason = f"the record for {topic} has {size} bytes, and it takes {limit}"
+                    self._reject(key, value, headers, reason)
+                    values[row] = None
+            column = pyarrow.array(values, pyarrow.binary())
+            batch = batch.set_column(batch.schema.get_field_index(value_of(number)), value_of(number), column)
+        return batch
 
     def _reject(self, key: bytes | None, value: bytes | None, headers: Headers, reason: str) -> None:
         """With as much of the value and the key as the topic takes; all of it is in the source."""
-        told = reason.encode()[:_REASON_BYTES]
-        record = Outgoing(self._outlet.rejects, b"", b"", [*headers, (REASON_HEADER, told)])
-        room = self._outlet.limits[record.topic] - _size(record)
+        topic, told = self._outlet.rejects, [*headers, (REASON_HEADER, reason.encode()[:_REASON_BYTES])]
+        room = self._outlet.limits[topic] - _size(None, None, told)
         kept_key = None if key is None else key[:room]
         kept_value = None if value is None else value[: room - len(kept_key or b"")]
-        self.outgoing.append(record._replace(key=kept_key, value=kept_value))
-
-    def _add_increments(self, increments: pyarrow.ListArray) -> None:
-        if self._increments:
-            # As Python's numbers, which have no end.
-            columns = increments.flatten().to_numpy().reshape(len(increments), len(self._increments)).T
-            self._increments = [
-                before + sum(column.tolist()) for before, column in zip(self._increments, columns, strict=True)
-            ]
+        self._rejects.append(Outgoing(topic, kept_value, kept_key, told))
 
     def _without_rejects(self, batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
         """Rejects what is in doubt and turns out to be wrong, and gives the other rows."""
         is_valid = numpy.ones(batch.num_rows, dtype=bool)
         for row in numpy.flatnonzero(batch.column("doubt").to_numpy(zero_copy_only=False)).tolist():
-            key, value, unread = (batch.column(name)[row].as_py() for name in ("key", "value", "unread"))
-            is_readable = batch.column("emitted")[row].is_valid
+            key, value, numbers = (batch.column(name)[row].as_py() for name in ("key", "value", "unread"))
+            unread = [self._outlet.fields[int(number)].name for number in numbers.split(",") if number]
+            is_readable = batch.column("readable")[row].as_py()
             fault = fault_of(value, self._outlet.fields, unread=unread, is_readable=is_readable)
             if fault is not None:
                 is_valid[row] = False
@@ -149,9 +187,17 @@ class Portion:
         return batch.filter(pyarrow.array(is_valid))
 
     def _place(self, offset: int) -> bytes:
-        return f"{self._outlet.source}/{self._partition}/{offset}".encode()
+        return b"%b%d" % (self._places, offset)
 
 
-def _size(record: Outgoing) -> int:
-    headers = sum(len(name) + len(text) + 10 for name, text in record.headers or ())
-    return len(record.key or b"") + len(record.value or b"") + headers + _FRAME_BYTES
+def _keys(batch: pyarrow.RecordBatch, rule: int, rows: Any) -> list[bytes | None]:
+    at = batch.schema.get_field_index(key_of(rule))
+    if at < 0:
+        return [None] * len(rows)
+    keys: list[bytes | None] = batch.column(at).take(pyarrow.array(rows)).to_pylist()
+    return keys
+
+
+def _size(key: bytes | None, value: bytes | None, headers: Headers) -> int:
+    told = sum(len(name) + len(text) + 10 for name, text in headers)
+    return len(key or b"") + len(value or b"") + told + _FRAME_BYTES

@@ -1,44 +1,61 @@
-"""A pipeline that runs: a streaming query over its source, started anew from the changelog whenever it fails."""
+"""A pipeline that runs: batch after batch of its source, begun anew from the changelog whenever one fails."""
 
 from __future__ import annotations
 
 import random
-import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pyarrow
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
-from lastword.core.errors import BadInput, ClusterUnreachable, LastwordError, NotFound, SourceGap, TakenOver
+from lastword.core.errors import (
+    BadInput,
+    ClusterUnreachable,
+    LastwordError,
+    NotFound,
+    SourceGap,
+    TakenOver,
+)
 from lastword.kafka.live_settings import topic_identity
+from lastword.kafka.topic_description import committed_ends
 from lastword.kafka.transactions import Transactions
 from lastword.pipeline.evaluation import counters_of, evaluated, fields_of
 from lastword.pipeline.kept_tables import KeptTables
+from lastword.pipeline.log_ends import LogEnds
 from lastword.pipeline.plan import Pipeline
 from lastword.pipeline.portion import Outlet
 from lastword.pipeline.progress import Kept, Progress
 from lastword.pipeline.reporting import Reporting
+from lastword.pipeline.source import SOURCE_SQL, Share, SourceTask, batch_of
 from lastword.pipeline.standing import Standing
 from lastword.pipeline.takeover import Choice, Taken, new_owner, take_over
-from lastword.pipeline.task import REPORT_SQL, PartitionTask
+from lastword.pipeline.task import REPORT_SQL, CommitTask
 from lastword.pipeline.topics import make_own_topics, record_limits
 from lastword.spark.client_settings import portable
 from lastword.spark.ending import hush_py4j, jvm_has_ended
-from lastword.spark.failures import one_line_failures, told
-from lastword.spark.records import changes_from
+from lastword.spark.failures import one_line_failures
 from lastword.spark.session import connection_of
 from lastword.spark.writing import refuse_speculation
 
 # A batch has no more than this for each partition; what it holds in memory is bounded by its tasks.
 _BATCH_RECORDS = 100_000
-_ARROW_BYTES = 16 * 1024**2
-_LOOK_AGAIN_S = 5.0
+_SETTINGS = {
+    # What can't be computed is null, and stops nothing.
+    "spark.sql.ansi.enabled": "false",
+    # Java leaves methods of more than 8000 bytes uncompiled. Code of so many rules as one method is more than that, and
+    # Spark then takes methods for each step of the plan.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
+    # So much comes to Python at a time.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(16 * 1024**2),
+}
+# A batch of no more than this is one task: most of what a small task costs does not depend on its records.
+_FEW_RECORDS = 2_000
+_WAIT_S = 0.02
+_LOOK_AGAIN_S = 1.0
 _STEP_S = 0.1
 _BACKOFF_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 # Failures in a row, without any progress between, after which trying again won't help.
@@ -69,22 +86,18 @@ class PipelineRun:
         show: Callable[[dict[str, Any]], None] = lambda _: None,
     ) -> None:
         refuse_speculation(spark)
-        # Of its own, for settings of its own: what can't be computed is null, and stops nothing.
+        # Of its own, for settings of its own.
         self._spark = spark.newSession()
-        self._spark.conf.set("spark.sql.ansi.enabled", "false")
         self._plan = plan
         self._choice = choice
         self._tell = tell
         self._show = show
-        # A batch of Arrow's is bounded in rows only, else.
-        self._spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_ARROW_BYTES))
+        for name, value in _SETTINGS.items():
+            self._spark.conf.set(name, value)
         self._connection = connection_of(spark)
         self._admin = self._connection.admin()
         self._counters = counters_of(self._spark, plan)
         self._is_stopping = False
-        # Held through each batch.
-        self._lock = threading.Lock()
-        self._is_ending = False
         self._failure: BaseException | None = None
         self._owner = new_owner()
         self._generation: int | None = None
@@ -124,26 +137,33 @@ class PipelineRun:
                 self._pause(_BACKOFF_S[min(waits, len(_BACKOFF_S)) - 1] * jitter)
 
     def _run_once(self) -> None:
-        """From a takeover until the query ends: because it was told to, or has to begin anew."""
+        """From a takeover until it ends: because it was told to, or has to begin anew."""
         make_own_topics(self._connection, self._plan)
-        taken = take_over(self._connection, self._plan, owner=self._owner, choice=self._choice, mine=self._generation)
+        taken = take_over(
+            self._connection,
+            self._plan,
+            owner=self._owner,
+            choice=self._choice,
+            mine=self._generation,
+            reached=self._progress,
+        )
         # It was about what had happened before.
         self._choice = None
         self._generation, self._kept = taken.generation, dict(taken.kept)
-        self._is_ending, self._failure = False, None
+        self._failure = None
         begun = f"generation {taken.generation} begins at {self._plan.source.topic} {taken.position}"
         for line in (*taken.skipped, begun):
-            self._standing.happened(line)
-            self._tell(line)
+            self._happened(line)
         with closing(Transactions(self._connection, f"{self._plan.app}-tables")) as transactions:
             tables = KeptTables(transactions, self._plan)
             tables.write(self._progress)
             self._standing.taken(self._progress)
-            self._run_query(taken, tables, transactions)
+            self._run_batches(taken, tables, transactions)
         if self._failure is not None:
             raise self._failure
 
-    def _run_query(self, taken: Taken, tables: KeptTables, transactions: Transactions) -> None:
+    def _run_batches(self, taken: Taken, tables: KeptTables, transactions: Transactions) -> None:
+        """Until it is told to stop, fails, or the source has changed."""
         reporting = Reporting(
             self._connection,
             self._plan,
@@ -153,69 +173,72 @@ class PipelineRun:
             on_failure=self._fail,
             tell=self._tell,
         )
-        with tempfile.TemporaryDirectory(prefix="lastword-run-", ignore_cleanup_errors=True) as folder, reporting:
-            query = self._query(taken, tables, folder)
-            try:
-                self._watch(query, taken)
-            finally:
-                # Not while a batch is under way, and then without the lock: a batch that waits for it can't be stopped.
-                with self._lock:
-                    self._is_ending = True
-                query.stop()
-
-    def _watch(self, query: StreamingQuery, taken: Taken) -> None:
-        """Returns when the query should end, or has."""
-        look_again_at = time.monotonic() + _LOOK_AGAIN_S
-        while query.isActive and not self._is_stopping and self._failure is None:
-            time.sleep(_STEP_S)
-            if time.monotonic() >= look_again_at:
-                look_again_at = time.monotonic() + _LOOK_AGAIN_S
-                if self._is_another_source(taken):
-                    self._tell(f"{self._plan.source.topic} has changed: looking at it anew")
-                    return
-        if self._is_stopping:
-            return
-        failure = query.exception()
-        # Of a batch it is known better what has failed.
-        if failure is not None and self._failure is None:
-            self._failure = told(failure, f"reading {self._plan.source.topic}")
-
-    def _query(self, taken: Taken, tables: KeptTables, folder: str) -> StreamingQuery:
-        records = changes_from(
-            self._spark, self._plan.source.topic, taken.position, limit=_BATCH_RECORDS * len(taken.kept)
+        topic, frames, look_again_at = self._plan.source.topic, dict[int, DataFrame](), 0.0
+        ends = LogEnds(
+            topic,
+            lambda: committed_ends(self._connection, self._admin, topic, self._kept),
+            self._happened,
+            patience_s=self._connection.patience_s,
         )
-        rows = evaluated(records, self._plan, self._counters)
-        task = PartitionTask(
-            connection=portable(self._connection),
+        with reporting:
+            while not self._is_stopping and self._failure is None:
+                tasks = self._tasks(ends)
+                # Always before something is read.
+                if tasks or time.monotonic() >= look_again_at:
+                    look_again_at = time.monotonic() + _LOOK_AGAIN_S
+                    if self._is_another_source(taken):
+                        self._tell(f"{topic} has changed: looking at it anew")
+                        return
+                if not tasks:
+                    time.sleep(_WAIT_S)
+                    continue
+                if len(tasks) not in frames:
+                    frames[len(tasks)] = self._frame(taken, len(tasks))
+                self._process(frames[len(tasks)], tasks, tables)
+
+    def _frame(self, taken: Taken, tasks: int) -> DataFrame:
+        """The reports of a batch of so many tasks, whichever it is: planned once, and each of its jobs is a batch."""
+        connection = portable(self._connection)
+        source = SourceTask(connection=connection, topic=self._plan.source.topic)
+        task = CommitTask(
+            connection=connection,
             app=self._plan.app,
             changelog=self._plan.changelog,
             outlet=self._outlet(),
             generation=taken.generation,
             owner=self._owner,
-            known={},
         )
 
-        def process(batch: DataFrame, _number: int) -> None:
-            with self._lock:
-                if self._is_ending or self._is_stopping or self._failure is not None:
-                    raise InterruptedError("the pipeline is stopping")
-                try:
-                    self._process(batch, task, tables)
-                except BaseException as failure:
-                    self._fail(failure)
-                    raise
-
-        writer = rows.writeStream.foreachBatch(process).option("checkpointLocation", folder)
-        return writer.queryName(self._plan.app).start()
-
-    def _process(self, batch: DataFrame, task: PartitionTask, tables: KeptTables) -> None:
-        began = time.monotonic()
-        task = replace(task, known={partition: kept.offset for partition, kept in self._kept.items()})
+        # Spark wants functions.
+        def read(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+            yield from source(batches)
 
         def work(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
             yield from task(batches)
 
-        reports = batch.mapInArrow(work, REPORT_SQL).collect()
+        records = self._spark.range(0, tasks, 1, tasks).mapInArrow(read, SOURCE_SQL)
+        return evaluated(records, self._plan, self._counters).mapInArrow(work, REPORT_SQL)
+
+    def _tasks(self, ends: LogEnds) -> list[list[Share]]:
+        """What the next batch has to read, task by task; empty when there is nothing."""
+        reached = {partition: kept.progress.next_offset for partition, kept in self._kept.items()}
+        shares = {
+            partition: Share(
+                partition=partition,
+                begin=reached[partition],
+                end=min(end, reached[partition] + _BATCH_RECORDS),
+                known=self._kept[partition].offset,
+            )
+            for partition, end in ends.past(reached).items()
+        }
+        if sum(share.end - share.begin for share in shares.values()) <= _FEW_RECORDS:
+            return [[*shares.values()]] if shares else []
+        return [[shares[partition]] if partition in shares else [] for partition in self._kept]
+
+    def _process(self, frame: DataFrame, tasks: Sequence[Sequence[Share]], tables: KeptTables) -> None:
+        began = time.monotonic()
+        with batch_of(self._spark.sparkContext, tasks):
+            reports = frame.rdd.collect()
         for report in reports:
             kept = Kept(progress=Progress.from_json(bytes(report.progress)), offset=report.offset)
             self._kept[report.partition] = kept
@@ -227,6 +250,10 @@ class PipelineRun:
             newest_ms=max((report.newest_ms for report in reports if report.newest_ms is not None), default=None),
             seconds=time.monotonic() - began,
         )
+
+    def _happened(self, line: str) -> None:
+        self._standing.happened(line)
+        self._tell(line)
 
     def _fail(self, failure: BaseException) -> None:
         # The first one: others may follow from it.

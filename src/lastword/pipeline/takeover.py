@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from types import MappingProxyType
+from typing import Literal
 
+from lastword.core.at_once import for_each
 from lastword.core.errors import SourceGap
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
@@ -32,8 +33,6 @@ from lastword.pipeline.progress import (
 )
 
 Choice = Literal["earliest", "latest"]
-_AT_ONCE = 8
-_Made = TypeVar("_Made")
 
 
 def new_owner() -> str:
@@ -57,10 +56,17 @@ class Taken:
 
 
 def take_over(
-    connection: Connection, plan: Pipeline, *, owner: str, choice: Choice | None = None, mine: int | None = None
+    connection: Connection,
+    plan: Pipeline,
+    *,
+    owner: str,
+    choice: Choice | None = None,
+    mine: int | None = None,
+    reached: Mapping[int, Progress] = MappingProxyType({}),
 ) -> Taken:
     """Takes the pipeline over; TakenOver if another owner has done so since generation `mine`.
 
+    `reached` is what is known to have been committed: SourceGap when the changelog has lost it.
     Where a partition can't go on, because its records are gone or the source is another one now, `choice` says where
     to begin; without one SourceGap tells what is wrong. It also says where a pipeline without any progress begins,
     which is else the earliest record; a partition that was added begins with its first.
@@ -75,9 +81,11 @@ def take_over(
 
     # Before it takes an id from its successor, which would have to begin anew.
     if mine is not None:
-        _for_each(partitions, read)
-    holders = _for_each(partitions, lambda p: Transactions(connection, transactional_id(plan.app, p)))
-    found = _for_each(partitions, read)
+        for_each(partitions, read)
+    holders = for_each(partitions, lambda p: Transactions(connection, transactional_id(plan.app, p)))
+    found = for_each(partitions, read)
+    for partition, progress in reached.items():
+        _refuse_lost(plan.changelog, partition, progress, found.get(partition))
     # After that: nobody else writes progress any more that could lie past it.
     first, last = log_bounds(connection, plan.source.topic)
     identity = topic_identity(connection.admin(), plan.source.topic)
@@ -99,15 +107,20 @@ def take_over(
         offset = holders[partition].write([], progress_record(plan.changelog, partition, progress))
         return Kept(progress=progress, offset=offset)
 
-    kept = _for_each(partitions, written)
+    kept = for_each(partitions, written)
     return Taken(generation=generation, source_id=identity, kept=kept, skipped=tuple(source.skipped))
 
 
-def _for_each(partitions: Iterable[int], make: Callable[[int], _Made]) -> dict[int, _Made]:
-    """Each waits for the cluster several times: so several at once."""
-    chosen = list(partitions)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return dict(zip(chosen, pool.map(make, chosen), strict=True))
+def _refuse_lost(changelog: str, partition: int, reached: Progress, found: Kept | None) -> None:
+    if found is not None and (
+        found.progress.source_id != reached.source_id or found.progress.next_offset >= reached.next_offset
+    ):
+        return
+    says = "nothing" if found is None else f"offset {found.progress.next_offset}"
+    raise SourceGap(
+        f"{changelog}[{partition}] has lost records: it says {says}, and offset {reached.next_offset} was reached: "
+        "what lies between would be written again; bring the topic back, or start the pipeline again to accept that"
+    )
 
 
 class _Source:

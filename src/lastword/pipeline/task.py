@@ -1,23 +1,28 @@
-"""What a task does with the evaluated records of one source partition: write their results and the progress together.
+"""What a task does with evaluated records: it writes the results of a source partition together with its progress.
 
 It runs in a Python worker of Spark's, maybe twice, maybe beside a second attempt, maybe for a driver that has been
 replaced. So it trusts only what is committed: it takes the partition's transactional id, which ends whoever had it,
 reads the progress, passes over what lies before it, and commits every portion with the progress after it.
+
+The id stays with the worker: when its next task goes on where this one ended, nobody has written in between, or the
+commit fails. So most tasks of a quiet pipeline take and read nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy
 import pyarrow
 
+from lastword.core.at_once import for_each
 from lastword.core.errors import HistoryLost, PositionGone, SourceGap
 from lastword.kafka.connection import Connection
-from lastword.kafka.reading import read_to_end
 from lastword.kafka.transactions import Transactions
 from lastword.pipeline.portion import Outlet, Portion
 from lastword.pipeline.progress import Kept, newest_progress, progress_record, refuse_successor, transactional_id
+from lastword.pipeline.source import Share, Shares, shares_of_task
 
 # A transaction has about so much at most, and one batch of Spark's more.
 _PORTION_RECORDS = 50_000
@@ -36,10 +41,10 @@ REPORT_SQL = "partition int, offset bigint, progress binary, records bigint, new
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartitionTask:
-    """Travels to the workers. Called with the evaluated rows of one partition it gives a report of one row.
+class CommitTask:
+    """Travels to the workers. Called with the evaluated rows of its shares it gives a report of each.
 
-    The report has the progress as it is committed, whoever wrote it; `records` and `newest_ms` (the time of the last
+    A report has the progress as it is committed, whoever wrote it; `records` and `newest_ms` (the time of the last
     record) are of what this task has written.
     """
 
@@ -49,57 +54,84 @@ class PartitionTask:
     outlet: Outlet
     generation: int
     owner: str
-    known: Mapping[int, int]  # of each source partition: where in the changelog the driver has seen its progress
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        filled = (batch for batch in batches if batch.num_rows)
-        first = next(filled, None)
-        if first is None:
-            return
-        work = _Work(self, first.column("partition")[0].as_py())
-        work.take(first)
-        for batch in filled:
-            work.take(batch)
-        yield work.finished()
+        yield from self.results(shares_of_task(), batches)
+
+    def results(self, of_task: Shares, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        """The same, for shares that are given."""
+        _release(self)
+        shares = {share.partition: share for share in of_task.shares}
+        works = for_each(shares, lambda partition: _Work(self, shares[partition]))
+        for batch in batches:
+            for partition, rows in _by_partition(batch):
+                works[partition].take(rows)
+        yield from for_each(works, lambda partition: works[partition].finished()).values()
+        # Of several tasks each may be in another worker next time, and ids that move are not worth keeping.
+        if of_task.is_only_task:
+            _HELD.update((work.id, work.held) for work in works.values())
+        else:
+            for work in works.values():
+                work.held.transactions.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Held:
+    """A partition's id, in this worker's hands, and what was committed last under it."""
+
+    task: CommitTask
+    transactions: Transactions
+    kept: Kept
+
+
+# By id.
+_HELD: dict[str, _Held] = {}
 
 
 class _Work:
-    def __init__(self, task: PartitionTask, partition: int) -> None:
+    """The work of a task on one source partition."""
+
+    def __init__(self, task: CommitTask, share: Share) -> None:
         self._task = task
-        self._partition = partition
-        # A task of a driver that was replaced must not take the id from its successor's. This answer may be an old one.
-        self._committed()
-        # From now on no predecessor can commit, so what is read next is the last word.
-        self._transactions = Transactions(
-            task.connection, transactional_id(task.app, partition), batch_bytes=task.outlet.batch_bytes
-        )
-        self._kept = self._committed()
-        self._portion = Portion(task.outlet, partition)
+        self._share = share
+        self.id = transactional_id(task.app, share.partition)
+        # Taken out, so that a second attempt in this worker would not use it, too.
+        held = _HELD.pop(self.id, None)
+        if held is not None and held.kept.offset != share.known:
+            held.transactions.close()
+            held = None
+        self._transactions, self._kept = self._taken() if held is None else (held.transactions, held.kept)
+        if share.begin > self._kept.progress.next_offset:
+            # The next takeover begins where the progress is.
+            raise HistoryLost(
+                f"{task.outlet.source}[{share.partition}] is to be read from offset {share.begin} on, and its progress "
+                f"says {self._kept.progress.next_offset}: {task.changelog} has lost records"
+            )
+        self._portion = Portion(task.outlet, share.partition)
         self._is_continued = False
         self._records = 0
         self._newest_ms: int | None = None
 
     def take(self, batch: pyarrow.RecordBatch) -> None:
-        progress = self._kept.progress
         if not self._is_continued:
-            offsets = batch.column("offset").to_numpy()
-            if offsets[-1] < progress.next_offset:
+            offsets, expected = batch.column("offset").to_numpy(), self._kept.progress.next_offset
+            if offsets[-1] < expected:
                 return
-            if offsets[0] < progress.next_offset:
-                batch = batch.filter(pyarrow.array(offsets >= progress.next_offset))
-            self._refuse_gap(progress.next_offset, batch.column("offset")[0].as_py())
+            if offsets[0] < expected:
+                batch = batch.filter(pyarrow.array(offsets >= expected))
             self._is_continued = True
         self._portion.add(batch)
-        self._newest_ms = batch.column("timestamp")[-1].value // 1000
+        self._newest_ms = batch.column("timestamp")[-1].as_py()
         if self._portion.records >= _PORTION_RECORDS or self._portion.bytes >= _PORTION_BYTES:
             self._commit()
 
     def finished(self) -> pyarrow.RecordBatch:
-        if self._portion.records:
+        # All of the share was read: ends of transactions are passed, too.
+        self._portion.reach(self._share.end)
+        if self._portion.next_offset > self._kept.progress.next_offset:
             self._commit()
-        self._transactions.close()
         row = {
-            "partition": self._partition,
+            "partition": self._share.partition,
             "offset": self._kept.offset,
             "progress": self._kept.progress.to_json(),
             "records": self._records,
@@ -107,38 +139,50 @@ class _Work:
         }
         return pyarrow.RecordBatch.from_pylist([row], schema=REPORT)
 
+    @property
+    def held(self) -> _Held:
+        return _Held(task=self._task, transactions=self._transactions, kept=self._kept)
+
+    def _taken(self) -> tuple[Transactions, Kept]:
+        # A task of a driver that was replaced must not take the id from its successor's. This answer may be an old one.
+        self._committed()
+        # From now on no predecessor can commit, so what is read next is the last word.
+        batch_bytes = self._task.outlet.batch_bytes
+        return Transactions(self._task.connection, self.id, batch_bytes=batch_bytes), self._committed()
+
     def _committed(self) -> Kept:
-        task, where = self._task, f"{self._task.changelog}[{self._partition}]"
+        task, partition = self._task, self._share.partition
         try:
-            kept = newest_progress(task.connection, task.changelog, self._partition, start=task.known[self._partition])
+            kept = newest_progress(task.connection, task.changelog, partition, start=self._share.known)
         except PositionGone:
             kept = None
         if kept is None:
-            raise SourceGap(f"{where} has lost its records: was the topic deleted or emptied?")
+            raise SourceGap(f"{task.changelog}[{partition}] has lost its records: was the topic deleted or emptied?")
         refuse_successor(task.app, kept.progress, owner=task.owner, generation=task.generation)
         return kept
 
-    def _refuse_gap(self, expected: int, found: int) -> None:
-        """Offsets between the two must be nobody's: ends of transactions, or what compaction took."""
-        if found == expected:
-            return
-        task = self._task
-        try:
-            first = next(read_to_end(task.connection, task.outlet.source, self._partition, start=expected), None)
-            is_whole = first is None or first.offset >= found
-        except PositionGone:
-            is_whole = False
-        if not is_whole:
-            # The next takeover tells what can be done, if it is still so then.
-            raise HistoryLost(
-                f"{task.outlet.source}[{self._partition}]: the records from offset {expected} up to {found} were "
-                "not read, and are gone or came later"
-            )
-
     def _commit(self) -> None:
         progress = self._portion.after(self._kept.progress)
-        record = progress_record(self._task.changelog, self._partition, progress)
-        offset = self._transactions.write(self._portion.outgoing, record)
+        record = progress_record(self._task.changelog, self._share.partition, progress)
+        offset = self._transactions.write(self._portion.outgoing(), record)
         self._records += self._portion.records
         self._kept = Kept(progress=progress, offset=offset)
-        self._portion = Portion(self._task.outlet, self._partition)
+        self._portion = Portion(self._task.outlet, self._share.partition)
+
+
+def _release(task: CommitTask) -> None:
+    """Ids that were kept for another driver, or another start of it, are of no more use."""
+    for name, held in list(_HELD.items()):
+        is_current = (held.task.owner, held.task.generation) == (task.owner, task.generation)
+        if held.task.app == task.app and not is_current:
+            del _HELD[name]
+            held.transactions.close()
+
+
+def _by_partition(batch: pyarrow.RecordBatch) -> Iterator[tuple[int, pyarrow.RecordBatch]]:
+    """The rows of a batch, as they follow each other, those of one partition at a time."""
+    partitions = batch.column("partition").to_numpy()
+    begins = [0, *(numpy.flatnonzero(numpy.diff(partitions)) + 1).tolist()]
+    for begin, end in zip(begins, [*begins[1:], len(partitions)], strict=True):
+        if end > begin:
+            yield int(partitions[begin]), batch.slice(begin, end - begin)

@@ -52,14 +52,6 @@ def read_changes(spark: SparkSession, topic: str, *, after: Position | str | Non
     return reader.load().select(*_COLUMNS)
 
 
-def changes_from(spark: SparkSession, topic: str, begins: Position, *, limit: int) -> DataFrame:
-    """The stream of the committed records of these partitions and no others, without headers, so many in a batch."""
-    options = {**source_options(connection_of(spark)), "includeHeaders": "false"}
-    reader = spark.readStream.format("kafka").options(**options).option("maxOffsetsPerTrigger", str(limit))
-    reader = reader.option("assign", json.dumps({topic: list(begins)}))
-    return reader.option("startingOffsets", _offsets(topic, begins)).load()
-
-
 def source_options(connection: Connection) -> dict[str, str]:
     """The connector's options for every read of a cluster."""
     ours = {

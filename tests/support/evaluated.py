@@ -1,0 +1,59 @@
+"""Rows as Spark evaluates them, of a pipeline with two rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow
+
+from lastword.pipeline.evaluation import Counter
+from lastword.pipeline.portion import Outlet
+from lastword.pipeline.verdicts import SourceField
+
+OUTLET = Outlet(
+    source="users",
+    fields=(SourceField(name="name", kind="STRING", is_required=True, is_text=True),),
+    rejects="app-rejects",
+    rules=(("one", "actions"), ("two", "others")),
+    counters=(
+        Counter(table="stats", rule=0, name="seen", when_matched=1, when_missed=1),
+        Counter(table="stats", rule=0, name="flagged", when_matched=1),
+        Counter(table="stats", rule=1, name="seen", when_matched=1, when_missed=1),
+        Counter(table="stats", rule=1, name="flagged", when_matched=1),
+        Counter(table="sums", rule=0, name="amount", increment=0),
+        Counter(table="sums", rule=1, name="amount", increment=1),
+    ),
+    limits={"actions": 3000, "others": 3000, "app-rejects": 2000},
+)
+_SCHEMA = pyarrow.schema(
+    [
+        ("partition", pyarrow.int32()),
+        ("offset", pyarrow.int64()),
+        ("timestamp", pyarrow.int64()),
+        ("doubt", pyarrow.bool_()),
+        ("readable", pyarrow.bool_()),
+        ("key", pyarrow.binary()),
+        ("value", pyarrow.binary()),
+        ("unread", pyarrow.string()),
+        ("increment_0", pyarrow.int64()),
+        ("increment_1", pyarrow.int64()),
+        ("value_0", pyarrow.binary()),
+        ("value_1", pyarrow.binary()),
+        ("key_1", pyarrow.binary()),
+    ]
+)
+
+
+def valid(offset: int, *emitted: tuple[int, bytes], increments: tuple[int, int] = (0, 0)) -> dict[str, Any]:
+    made = {f"value_{rule}": value for rule, value in emitted}
+    grown = {f"increment_{number}": amount for number, amount in enumerate(increments)}
+    return {"offset": offset, "doubt": False, "readable": True, **grown, **made}
+
+
+def unreadable(offset: int, value: bytes | None) -> dict[str, Any]:
+    return {"offset": offset, "doubt": True, "readable": False, "key": b"k", "value": value, "unread": "0"}
+
+
+def batch(*rows: dict[str, Any]) -> pyarrow.RecordBatch:
+    """Of partition 1, where they name no other."""
+    return pyarrow.RecordBatch.from_pylist([{"partition": 1, "timestamp": 1, **row} for row in rows], _SCHEMA)
