@@ -11,7 +11,7 @@ import pyarrow
 import pytest
 
 import lastword.pipeline.task
-from lastword.core.errors import Fenced, HistoryLost
+from lastword.core.errors import Fenced, HistoryLost, LastwordError, SourceGap, TakenOver
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import read_log
 from lastword.kafka.topics import create_topic, delete_topic
@@ -19,7 +19,7 @@ from lastword.kafka.transactions import Transactions
 from lastword.pipeline.progress import Progress, progress_record, transactional_id
 from lastword.pipeline.source import Share, Shares
 from lastword.pipeline.task import CommitTask
-from support.evaluated import OUTLET, batch, valid
+from support.evaluated import OUTLET, batch, end, valid
 
 BEGINNING = Progress(next_offset=3, source_id="id", generation=1, owner="me")
 
@@ -69,8 +69,9 @@ def task(connection: Connection, topic_name: str) -> Iterator[CommitTask]:
 def run(
     task: CommitTask, shares: list[Share], *batches: pyarrow.RecordBatch, is_only_task: bool = True
 ) -> dict[int, dict[str, Any]]:
-    """What it reports, by partition."""
-    reports = task.results(Shares(shares, is_only_task=is_only_task), iter(batches))
+    """What it reports, by partition, when it gets these rows and then the ends of the shares."""
+    ends = batch(*(end(share.end, share.partition) for share in shares))
+    reports = task.results(Shares(shares, is_only_task=is_only_task), iter([*batches, ends]))
     rows = [row for report in reports for row in report.to_pylist()]
     return {row["partition"]: {**row, "progress": json.loads(row["progress"])} for row in rows}
 
@@ -133,6 +134,65 @@ def test_partitions_of_one_task_are_told_apart_and_ends_of_transactions_are_pass
 
 def test_a_share_without_records_moves_the_progress_to_its_end(task: CommitTask) -> None:
     assert run(task, [Share(1, 3, 8, 0)])[1]["progress"]["next_offset"] == 8
+
+
+def test_an_end_in_the_batch_of_the_last_records_is_no_record(task: CommitTask) -> None:
+    reports = task.results(Shares([Share(1, 3, 8, 0)], is_only_task=True), iter([batch(valid(3, (0, b"a")), end(8))]))
+
+    assert [json.loads(row["progress"])["next_offset"] for report in reports for row in report.to_pylist()] == [8]
+    assert emitted(task) == [(b"a", b"users/1/3")]
+
+
+def test_a_reader_that_breaks_off_moves_no_progress_past_what_it_gave(task: CommitTask) -> None:
+    # For Arrow a stream that breaks off has ended: no error tells it.
+    cut = [batch(valid(3, (0, b"a"))), batch({**end(9), "partition": 0})]
+    shares = Shares([Share(1, 3, 9, 0), Share(0, 3, 9, 0)], is_only_task=True)
+
+    with pytest.raises(LastwordError, match=r"users\[1\]: its reader ended before offset 9"):
+        list(task.results(shares, iter(cut)))
+    assert emitted(task) == []
+    done = run(task, [Share(1, 3, 9, 0)], batch(valid(3, (0, b"a")), valid(5, (0, b"b"))))[1]
+
+    assert emitted(task) == [(b"a", b"users/1/3"), (b"b", b"users/1/5")]
+    assert done["progress"]["next_offset"] == 9
+
+
+def test_a_task_of_an_earlier_start_of_the_same_driver_does_not_take_the_id(
+    connection: Connection, task: CommitTask, taking: Taking
+) -> None:
+    other = Transactions(connection, transactional_id(task.app, 1))
+    other.write([], progress_record(task.changelog, 1, replace(BEGINNING, generation=2)))
+    other.close()
+
+    with pytest.raises(TakenOver):
+        run(task, [Share(1, 3, 4, 0)], batch(valid(3, (0, b"a"))))
+
+    assert taking.ids == []
+
+
+def test_a_worker_that_keeps_its_id_sees_that_the_changelog_was_made_again(
+    connection: Connection, task: CommitTask
+) -> None:
+    first = run(task, [Share(1, 3, 4, 0)], batch(valid(3, (0, b"a"))))[1]
+    delete_topic(connection, task.changelog)
+    create_topic(connection, task.changelog, partitions=2)
+
+    with pytest.raises(SourceGap, match="was deleted or emptied while it was written to"):
+        run(task, [Share(1, 4, 5, first["offset"])], batch(valid(4, (0, b"b"))))
+
+
+def test_partitions_of_a_task_share_what_may_be_held(task: CommitTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lastword.pipeline.task, "_PORTION_BYTES", 1000)
+    small, large = {**valid(3, (0, b"a" * 300)), "partition": 0}, valid(3, (0, b"b" * 900))
+
+    def broken() -> Iterator[pyarrow.RecordBatch]:
+        yield batch(small, large)
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        list(task.results(Shares([Share(0, 3, 4, 0), Share(1, 3, 4, 0)], is_only_task=True), broken()))
+
+    assert emitted(task) == [(b"b" * 900, b"users/1/3")]
 
 
 def test_a_share_that_begins_after_the_progress_is_refused(task: CommitTask) -> None:

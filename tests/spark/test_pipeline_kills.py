@@ -47,7 +47,7 @@ plan = teams_plan()
 spark = session(Connection(bootstrap_servers="{servers}"), master="local[2,4]")
 records = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "{servers}")
 records = records.option("subscribe", "new_users").option("startingOffsets", "earliest")
-records = records.option("maxOffsetsPerTrigger", 5000).load().selectExpr("*", "true AS plain")
+records = records.option("maxOffsetsPerTrigger", 5000).load().selectExpr("*", "true AS plain", "false AS is_end")
 rows = evaluated(records, plan, counters_of(spark, plan))
 made = [F.struct(F.lit(number).alias("rule"), F.col(value_of(number)).alias("value")) for number in range(15)]
 rows = rows.select("partition", "offset", F.explode(F.array(*made))).where("col.value IS NOT NULL")
@@ -102,16 +102,20 @@ def reached(connection: Connection) -> int:
 
 
 def survive(connection: Connection, driver: Driver, kills: list[Callable[[], None]]) -> None:
-    """Kills one after the other, each at a random instant after some progress, and then compares with a recount."""
+    """Kills one after the other, each at a random instant after some progress, and then compares with a recount.
+
+    Users trickle in, and before some kills thousands at once: then a task is killed in the midst of its share.
+    """
     plan, chosen = teams_plan(), random.Random()
 
     def has_gone_on(before: int) -> bool:
         driver.keep()
         return reached(connection) > before
 
-    with arriving_users(connection):
+    with arriving_users(connection) as let_come:
         eventually(lambda: has_gone_on(0), within_s=_LONG_S)
         for kill in kills:
+            let_come(chosen.choice([0, 20_000]))
             time.sleep(chosen.uniform(0, 3))
             before = reached(connection)
             kill()

@@ -23,9 +23,10 @@ from lastword.kafka.topic_description import list_topics
 from lastword.kafka.topics import alter_topic, create_topic, delete_topic
 from lastword.pipeline.plan import Pipeline
 from lastword.pipeline.running import PipelineRun
+from lastword.pipeline.source import SourceTask
 from lastword.pipeline.task import CommitTask
 from support import faulty_tasks
-from support.faulty_tasks import LosesItsReport, RunsTwice
+from support.faulty_tasks import BreaksOff, IsKilled, LosesItsReport, RunsTwice
 from support.pipelines import Running, make_topics, records, recounted, running, small_pipeline, some_user, written
 from support.waiting import eventually
 
@@ -183,6 +184,22 @@ def test_a_task_that_loses_its_report_or_runs_twice_changes_nothing(
         eventually(lambda: settled(connection, plan), within_s=60)
 
     # Spark's second attempt was enough: the pipeline did not have to begin anew.
+    assert status(connection, plan)["generation"] == 1
+
+
+@pytest.mark.parametrize("reader", [pytest.param(BreaksOff, marks=pytest.mark.quick), IsKilled])
+def test_a_reader_that_fails_after_some_records_loses_none(
+    spark: SparkSession,
+    connection: Connection,
+    plan: Pipeline,
+    monkeypatch: pytest.MonkeyPatch,
+    reader: type[SourceTask],
+) -> None:
+    monkeypatch.setattr(lastword.pipeline.running, "SourceTask", reader)
+    produce(connection, plan, [*map(some_user, range(20_000))])
+    with running(spark, plan):
+        eventually(lambda: settled(connection, plan), within_s=60)
+
     assert status(connection, plan)["generation"] == 1
 
 

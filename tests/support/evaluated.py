@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow
 
 from lastword.pipeline.evaluation import Counter
-from lastword.pipeline.portion import Outlet
+from lastword.pipeline.outlet import Outlet
 from lastword.pipeline.verdicts import SourceField
 
 OUTLET = Outlet(
@@ -24,12 +24,14 @@ OUTLET = Outlet(
         Counter(table="sums", rule=1, name="amount", increment=1),
     ),
     limits={"actions": 3000, "others": 3000, "app-rejects": 2000},
+    keyed=frozenset(),
 )
 _SCHEMA = pyarrow.schema(
     [
         ("partition", pyarrow.int32()),
         ("offset", pyarrow.int64()),
         ("timestamp", pyarrow.int64()),
+        ("is_end", pyarrow.bool_()),
         ("doubt", pyarrow.bool_()),
         ("readable", pyarrow.bool_()),
         ("key", pyarrow.binary()),
@@ -54,6 +56,13 @@ def unreadable(offset: int, value: bytes | None) -> dict[str, Any]:
     return {"offset": offset, "doubt": True, "readable": False, "key": b"k", "value": value, "unread": "0"}
 
 
+def end(offset: int, partition: int = 1) -> dict[str, Any]:
+    """The reader's last word about a share that ends there."""
+    return {"partition": partition, "offset": offset, "is_end": True, "doubt": True, "readable": False}
+
+
 def batch(*rows: dict[str, Any]) -> pyarrow.RecordBatch:
     """Of partition 1, where they name no other."""
-    return pyarrow.RecordBatch.from_pylist([{"partition": 1, "timestamp": 1, **row} for row in rows], _SCHEMA)
+    return pyarrow.RecordBatch.from_pylist(
+        [{"partition": 1, "timestamp": 1, "is_end": False, **row} for row in rows], _SCHEMA
+    )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
-from collections.abc import Iterator
-from contextlib import suppress
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow
 from pyspark import TaskContext
 
 from lastword.core.errors import Fenced
+from lastword.pipeline.source import Shares, SourceTask, shares_of_task
 from lastword.pipeline.task import CommitTask
 
 
@@ -34,17 +37,53 @@ class RunsTwice(CommitTask):
         if not _is_first_attempt():
             yield from super().__call__(iter(rows))
             return
-        other = threading.Thread(target=self._attempt, args=(rows,))
+        ended: list[BaseException | None] = []
+        other = threading.Thread(target=self._attempt, args=(rows, shares_of_task(), ended))
         other.start()
         try:
             yield from super().__call__(iter(rows))
         finally:
             other.join()
+        # Only the loss of its id may have ended it: the other one may take that.
+        if not isinstance(ended[0], Fenced | None):
+            raise ended[0]
 
-    def _attempt(self, rows: list[pyarrow.RecordBatch]) -> None:
-        # The other one may take the id from it.
-        with suppress(Fenced):
-            list(CommitTask.__call__(self, iter(rows)))
+    def _attempt(self, rows: list[pyarrow.RecordBatch], shares: Shares, ended: list[BaseException | None]) -> None:
+        try:
+            list(self.results(shares, iter(rows)))
+            ended.append(None)
+        except BaseException as failure:
+            ended.append(failure)
+
+
+_GIVEN = 5000
+
+
+@dataclass(frozen=True, kw_only=True)
+class BreaksOff(SourceTask):
+    """A reader that fails when Spark has passed on some of its records."""
+
+    def __call__(self, numbers: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        if not _is_first_attempt():
+            yield from super().__call__(numbers)
+            return
+        given = 0
+        for records in super().__call__(numbers):
+            given += records.num_rows
+            yield records
+            # Spark sends on what fills a buffer.
+            if given >= _GIVEN:
+                time.sleep(0.5)
+                self._fail()
+
+    def _fail(self) -> None:
+        raise RuntimeError("the reader fails")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IsKilled(BreaksOff):
+    def _fail(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _is_first_attempt() -> bool:

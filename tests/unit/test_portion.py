@@ -141,6 +141,28 @@ def test_records_of_two_rules_come_in_the_order_of_the_source_with_their_keys() 
     ]
 
 
+def test_a_record_without_a_key_for_a_compacted_topic_is_rejected_and_the_match_counts() -> None:
+    portion = Portion(replace(OUTLET, keyed=frozenset({"others"})), 1)
+    keyed = {**valid(3, (1, b"first")), "key_1": b"k"}
+    portion.add(batch(keyed, valid(4, (0, b"second"), (1, b"third"))))
+
+    assert outgoing(portion) == [
+        Outgoing(
+            "app-rejects",
+            b"third",
+            None,
+            [
+                ("source", b"users/1/4"),
+                ("rule", b"two"),
+                ("reason", b"the record for others has no key, and it is compacted"),
+            ],
+        ),
+        Outgoing("others", b"first", b"k", [("source", b"users/1/3"), ("rule", b"two")]),
+        Outgoing("actions", b"second", None, [("source", b"users/1/4"), ("rule", b"one")]),
+    ]
+    assert portion.after(BEFORE).counters["stats"]["two"]["flagged"] == 2
+
+
 def test_of_records_that_are_many_bytes_together_only_the_large_ones_are_rejected() -> None:
     portion = Portion(OUTLET, 1)
     portion.add(batch(*[valid(offset, (0, b"x" * 900)) for offset in range(5)], valid(5, (0, b"y" * 3000))))

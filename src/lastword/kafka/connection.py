@@ -74,8 +74,9 @@ class Connection:
 
     def reach(self, client: Client | None = None) -> ClusterMetadata:
         """The cluster's metadata, or ClusterUnreachable as soon as it is certain that nobody answers."""
-        # A client that is there already spares the connection of another one.
-        asker = client or self.admin()
+        # A client that is there already spares the connection of another one. It has a length, mostly 0: compare with
+        # None, or it would never be taken.
+        asker = self.admin() if client is None else client
         give_up_at = time.monotonic() + self.patience_s
         while True:
             try:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
@@ -57,10 +57,20 @@ def described_settings(admin: AdminClient, topics: list[str]) -> dict[str, Futur
     return {resource.name: future for resource, future in answers.items()}
 
 
+class TopicNow(NamedTuple):
+    identity: str  # tells a topic from a later one of the same name
+    partitions: int
+
+
+def topics_now(admin: AdminClient, names: list[str]) -> dict[str, TopicNow]:
+    """What these topics are, by one question; NotFound when one is not there."""
+    asked = admin.describe_topics(TopicCollection(names), request_timeout=_PATIENCE_S)
+    found = {name: answer(asked[name], f"topic {name!r}") for name in names}
+    return {name: TopicNow(str(topic.topic_id), len(topic.partitions)) for name, topic in found.items()}
+
+
 def topic_identity(admin: AdminClient, topic: str) -> str:
-    """The id that tells a topic from a later one of the same name; NotFound when there is no such topic."""
-    asked = admin.describe_topics(TopicCollection([topic]), request_timeout=_PATIENCE_S)
-    return str(answer(asked[topic], f"topic {topic!r}").topic_id)
+    return topics_now(admin, [topic])[topic].identity
 
 
 def alter_settings(admin: AdminClient, topic: str, changes: Mapping[str, str | None]) -> None:

@@ -51,10 +51,14 @@ class Transactions:
             # A transaction that follows another at once waits so long before it asks again whether that one is closed.
             retry_backoff_ms=20,
         )
-        with self._told("taking the transactional id"):
-            # First a connection: without one librdkafka waits half a second before it asks again.
-            connection.reach(self._producer)
-            self._producer.init_transactions(self._patience_s)
+        try:
+            with self._told("taking the transactional id"):
+                # First a connection: without one librdkafka waits half a second before it asks again.
+                connection.reach(self._producer)
+                self._producer.init_transactions(self._patience_s)
+        except BaseException:
+            self.close()
+            raise
 
     def write(self, records: Iterable[Fields], last: Outgoing) -> int:
         """Writes all of it in one transaction and returns the offset of `last` once it is committed.
@@ -102,5 +106,7 @@ class Transactions:
             yield
         except KafkaException as failure:
             if failure.args[0].code() in FENCED:
-                raise Fenced(f"{what} of {self._name}: another process has taken this id") from None
+                raise Fenced(
+                    f"{what} of {self._name}: another process has taken this id, or it was open for {TIMEOUT_S:.0f} s"
+                ) from None
             raise translated(failure, f"{what} of {self._name}") from None

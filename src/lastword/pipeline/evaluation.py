@@ -35,7 +35,7 @@ _STRICT = (
 _READABLE = f"({_PARSED} IS NOT NULL AND {_PARSED}.{_UNREADABLE} IS NULL)"
 # After a text that may end with a comment, also one whose last character is a backslash.
 _END = "\n\n"
-_PLACE = ("partition", "offset", "timestamp")
+_PLACE = ("partition", "offset", "timestamp", "is_end")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ def counters_of(spark: SparkSession, plan: Pipeline) -> tuple[Counter, ...]:
 def evaluated(records: DataFrame, plan: Pipeline, counters: tuple[Counter, ...]) -> DataFrame:
     """The rows described above, of records as `source` gives them.
 
-    partition, offset, timestamp, doubt, readable, key, value, unread (the numbers of the fields that have no value);
+    partition, offset, timestamp, is_end, doubt, readable, key, value, unread (the numbers of fields without a value);
     `increment_of` each counter that depends on fields; and for each rule `value_of` it, and `key_of` it if it has one.
     No column is a list: Spark adds up the bytes of what it sends after each record, and for a list that takes long.
     """

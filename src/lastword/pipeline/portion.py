@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
@@ -12,41 +12,21 @@ import pyarrow
 
 from lastword.kafka.transactions import Fields, Outgoing
 from lastword.pipeline.evaluation import Counter, increment_of, key_of, value_of
+from lastword.pipeline.outlet import FRAME_BYTES, Outlet
 from lastword.pipeline.progress import Progress
-from lastword.pipeline.verdicts import SourceField, fault_of
+from lastword.pipeline.verdicts import fault_of
 
 # Headers of what a pipeline writes: the record that it comes from, the rule, and why a record was rejected.
 SOURCE_HEADER = "source"
 RULE_HEADER = "rule"
 REASON_HEADER = "reason"
 
-# What a record takes beside its key, value and headers at most: the frame of its batch.
-_FRAME_BYTES = 200
 # A schema may have many fields that are missing.
 _REASON_BYTES = 500
-# A batch of many records may be as large as this, where the topics take as much.
-_BATCH_BYTES = 1024**2
 
 
 Header = tuple[str, bytes]
 Headers = list[Header]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outlet:
-    """Where results go; it travels to the workers."""
-
-    source: str
-    fields: tuple[SourceField, ...]
-    rejects: str
-    rules: tuple[tuple[str, str], ...]  # of each rule: its name, and the topic it emits to
-    counters: tuple[Counter, ...]
-    limits: Mapping[str, int]  # of each topic: the bytes that it takes in a batch
-
-    @property
-    def batch_bytes(self) -> int:
-        """As large as a batch may be: the topics' limits are for a batch, and ours would be refused as a whole."""
-        return min(_BATCH_BYTES, *(limit - _FRAME_BYTES for limit in self.limits.values()))
 
 
 class Portion:
@@ -86,10 +66,16 @@ class Portion:
             before + sum(batch.column(increment_of(number)).to_pylist())
             for number, before in enumerate(self._increments)
         ]
+        batch = self._without_keyless(batch)
         # As a whole it is almost always smaller than what is too large for one record.
         if batch.nbytes > self._surely_fits:
             batch = self._without_large(batch)
         self._batches.append(batch)
+
+    @property
+    def emitted(self) -> int:
+        """How many records the rules emit, those that were rejected too."""
+        return sum(self._matches)
 
     def reach(self, offset: int) -> None:
         """There is nothing more before this offset."""
@@ -159,8 +145,26 @@ class Portion:
                     reason = f"the record for {topic} has {size} bytes, and it takes {limit}"
                     self._reject(key, value, headers, reason)
                     values[row] = None
-            column = pyarrow.array(values, pyarrow.binary())
-            batch = batch.set_column(batch.schema.get_field_index(value_of(number)), value_of(number), column)
+            batch = _with_values(batch, number, values)
+        return batch
+
+    def _without_keyless(self, batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
+        """Rejects what has no key and goes to a topic that takes no such record, and gives the others."""
+        for number, (name, topic) in enumerate(self._outlet.rules):
+            if topic not in self._outlet.keyed:
+                continue
+            values = batch.column(value_of(number)).to_pylist()
+            keys = _keys(batch, number, range(len(values)))
+            keyless = [row for row, value in enumerate(values) if value is not None and keys[row] is None]
+            for row in keyless:
+                headers = [
+                    (SOURCE_HEADER, self._place(batch.column("offset")[row].as_py())),
+                    (RULE_HEADER, name.encode()),
+                ]
+                self._reject(None, values[row], headers, f"the record for {topic} has no key, and it is compacted")
+                values[row] = None
+            if keyless:
+                batch = _with_values(batch, number, values)
         return batch
 
     def _reject(self, key: bytes | None, value: bytes | None, headers: Headers, reason: str) -> None:
@@ -190,6 +194,12 @@ class Portion:
         return b"%b%d" % (self._places, offset)
 
 
+def _with_values(batch: pyarrow.RecordBatch, rule: int, values: list[bytes | None]) -> pyarrow.RecordBatch:
+    """The batch with other values for a rule."""
+    at = batch.schema.get_field_index(value_of(rule))
+    return batch.set_column(at, value_of(rule), pyarrow.array(values, pyarrow.binary()))
+
+
 def _keys(batch: pyarrow.RecordBatch, rule: int, rows: Any) -> list[bytes | None]:
     at = batch.schema.get_field_index(key_of(rule))
     if at < 0:
@@ -200,4 +210,4 @@ def _keys(batch: pyarrow.RecordBatch, rule: int, rows: Any) -> list[bytes | None
 
 def _size(key: bytes | None, value: bytes | None, headers: Headers) -> int:
     told = sum(len(name) + len(text) + 10 for name, text in headers)
-    return len(key or b"") + len(value or b"") + told + _FRAME_BYTES
+    return len(key or b"") + len(value or b"") + told + FRAME_BYTES

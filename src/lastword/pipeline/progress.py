@@ -98,7 +98,7 @@ def newest_progress(connection: Connection, changelog: str, partition: int, *, s
         ) from None
 
 
-def refuse_successor(app: str, found: Progress, *, owner: str, generation: int) -> None:
-    """TakenOver when a progress is of another owner and a later generation than ours."""
-    if found.owner != owner and found.generation > generation:
+def refuse_newer(app: str, found: Progress, generation: int) -> None:
+    """TakenOver when a progress is of a later generation than ours."""
+    if found.generation > generation:
         raise TakenOver(f"the pipeline {app} was taken over by {found.owner}")

@@ -19,23 +19,23 @@ from lastword.core.errors import (
     SourceGap,
     TakenOver,
 )
-from lastword.kafka.live_settings import topic_identity
+from lastword.kafka.live_settings import topics_now
 from lastword.kafka.topic_description import committed_ends
 from lastword.kafka.transactions import Transactions
-from lastword.pipeline.evaluation import counters_of, evaluated, fields_of
+from lastword.pipeline.evaluation import counters_of, evaluated
 from lastword.pipeline.kept_tables import KeptTables
 from lastword.pipeline.log_ends import LogEnds
+from lastword.pipeline.outlet import outlet_of
 from lastword.pipeline.plan import Pipeline
-from lastword.pipeline.portion import Outlet
 from lastword.pipeline.progress import Kept, Progress
 from lastword.pipeline.reporting import Reporting
 from lastword.pipeline.source import SOURCE_SQL, Share, SourceTask, batch_of
 from lastword.pipeline.standing import Standing
 from lastword.pipeline.takeover import Choice, Taken, new_owner, take_over
 from lastword.pipeline.task import REPORT_SQL, CommitTask
-from lastword.pipeline.topics import make_own_topics, record_limits
+from lastword.pipeline.topics import make_own_topics
 from lastword.spark.client_settings import portable
-from lastword.spark.ending import hush_py4j, jvm_has_ended
+from lastword.spark.ending import hush_lost_jvm, jvm_has_ended
 from lastword.spark.failures import one_line_failures
 from lastword.spark.session import connection_of
 from lastword.spark.writing import refuse_speculation
@@ -67,7 +67,7 @@ class SparkEnded(LastwordError):
 
 
 # What no new start would mend.
-_FINAL = (BadInput, SourceGap, TakenOver, SparkEnded)
+_FINAL = (BadInput, SourceGap, TakenOver)
 
 
 class PipelineRun:
@@ -109,7 +109,7 @@ class PipelineRun:
         self._is_stopping = True
 
     def run(self) -> None:
-        hush_py4j()
+        hush_lost_jvm()
         tries, waits = 0, 0
         while not self._is_stopping:
             began_at = self._standing.records
@@ -117,6 +117,10 @@ class PipelineRun:
                 with _told(f"the pipeline {self._plan.app}"):
                     self._run_once()
                 tries = waits = 0
+            except SparkEnded:
+                # Whoever ends a group of processes ends the JVM with it, which loses nothing.
+                if not self._is_stopping:
+                    raise
             except _FINAL:
                 raise
             except LastwordError as failure:
@@ -186,7 +190,7 @@ class PipelineRun:
                 # Always before something is read.
                 if tasks or time.monotonic() >= look_again_at:
                     look_again_at = time.monotonic() + _LOOK_AGAIN_S
-                    if self._is_another_source(taken):
+                    if self._has_changed(taken, is_sure=bool(tasks)):
                         self._tell(f"{topic} has changed: looking at it anew")
                         return
                 if not tasks:
@@ -194,17 +198,17 @@ class PipelineRun:
                     continue
                 if len(tasks) not in frames:
                     frames[len(tasks)] = self._frame(taken, len(tasks))
-                self._process(frames[len(tasks)], tasks, tables)
+                self._run_batch(frames[len(tasks)], tasks, tables)
 
     def _frame(self, taken: Taken, tasks: int) -> DataFrame:
         """The reports of a batch of so many tasks, whichever it is: planned once, and each of its jobs is a batch."""
         connection = portable(self._connection)
-        source = SourceTask(connection=connection, topic=self._plan.source.topic)
+        source = SourceTask(connection=connection, topic=self._plan.source.topic, topic_id=taken.source_id)
         task = CommitTask(
             connection=connection,
             app=self._plan.app,
             changelog=self._plan.changelog,
-            outlet=self._outlet(),
+            outlet=outlet_of(self._connection, self._plan, self._counters),
             generation=taken.generation,
             owner=self._owner,
         )
@@ -235,7 +239,7 @@ class PipelineRun:
             return [[*shares.values()]] if shares else []
         return [[shares[partition]] if partition in shares else [] for partition in self._kept]
 
-    def _process(self, frame: DataFrame, tasks: Sequence[Sequence[Share]], tables: KeptTables) -> None:
+    def _run_batch(self, frame: DataFrame, tasks: Sequence[Sequence[Share]], tables: KeptTables) -> None:
         began = time.monotonic()
         with batch_of(self._spark.sparkContext, tasks):
             reports = frame.rdd.collect()
@@ -263,28 +267,25 @@ class PipelineRun:
     def _progress(self) -> dict[int, Progress]:
         return {partition: kept.progress for partition, kept in self._kept.items()}
 
-    def _outlet(self) -> Outlet:
-        plan = self._plan
-        return Outlet(
-            source=plan.source.topic,
-            fields=fields_of(plan),
-            rejects=plan.rejects,
-            rules=tuple((rule.name, rule.to) for rule in plan.rules),
-            counters=self._counters,
-            limits=record_limits(self._connection, plan),
-        )
+    def _has_changed(self, taken: Taken, *, is_sure: bool) -> bool:
+        """Whether the source has more partitions by now, or it or the changelog was deleted and made again.
 
-    def _is_another_source(self, taken: Taken) -> bool:
-        """Whether it has more partitions by now, or was deleted and made again."""
-        topic, admin = self._plan.source.topic, self._admin
+        When nobody can tell that is no change, unless it must be `is_sure`.
+        """
+        source, changelog = self._plan.source.topic, self._plan.changelog
         try:
-            partitions = len(self._connection.topic(topic, admin).partitions)
-            return partitions > len(taken.kept) or topic_identity(admin, topic) != taken.source_id
+            now = topics_now(self._admin, [source, changelog])
         except NotFound:
             return True
         except LastwordError:
-            # The cluster is away: the batches tell that.
+            if is_sure:
+                raise
             return False
+        return (
+            now[source].partitions > len(taken.kept)
+            or now[source].identity != taken.source_id
+            or now[changelog].identity != taken.changelog_id
+        )
 
     def _pause(self, seconds: float) -> None:
         until = time.monotonic() + seconds

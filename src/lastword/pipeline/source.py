@@ -17,8 +17,10 @@ from typing import NamedTuple
 import pyarrow
 from pyspark import SparkContext, TaskContext
 
+from lastword.core.errors import HistoryLost
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
+from lastword.kafka.live_settings import topic_identity
 from lastword.kafka.reading import Columns, Queue, read_columns
 
 SOURCE = pyarrow.schema(
@@ -29,9 +31,10 @@ SOURCE = pyarrow.schema(
         ("key", pyarrow.binary()),
         ("value", pyarrow.binary()),
         ("plain", pyarrow.bool_()),
+        ("is_end", pyarrow.bool_()),
     ]
 )
-SOURCE_SQL = "partition int, offset bigint, timestamp bigint, key binary, value binary, plain boolean"
+SOURCE_SQL = "partition int, offset bigint, timestamp bigint, key binary, value binary, plain boolean, is_end boolean"
 
 _PROPERTY = "lastword.pipeline.batch"
 # What a worker has read and Spark has not taken yet.
@@ -67,7 +70,6 @@ def shares_of_task() -> Shares:
     context = TaskContext.get()
     if context is None:
         raise RuntimeError("this is no task of Spark's")
-    _spare_imports()
     tasks = json.loads(context.getLocalProperty(_PROPERTY))  # type: ignore[arg-type]
     return Shares([Share(*share) for share in tasks[context.partitionId()]], is_only_task=len(tasks) == 1)
 
@@ -77,27 +79,41 @@ class SourceTask:
     """Travels to the workers. Gives the committed records of the task's shares, those of a partition in offset order.
 
     `plain` says of a value that it is UTF-8 text that ends with its only closing brace: it is cheaper to tell here.
+    After the records comes a row for each share with its end, `is_end`: whoever gets the records can't tell a reader
+    that has failed from one that is done, because for Arrow a stream that breaks off has ended.
     """
 
     connection: Connection
     topic: str
+    topic_id: str
 
     def __call__(self, numbers: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        spare_imports()
         # Read to their end, or Spark would not use this worker again.
         for _ in numbers:
             pass
         shares = shares_of_task().shares
         if not shares:
             return
+        self._refuse_another_topic()
         start = Position({share.partition: share.begin for share in shares})
         stop = Position({share.partition: share.end for share in shares})
         for parts in read_columns(self.connection, self.topic, start=start, stop=stop, queue=_QUEUE):
             for columns in parts:
                 yield record_batch(columns)
+        yield ends_of(shares)
+
+    def _refuse_another_topic(self) -> None:
+        """The driver has looked just before the first attempt; a later one may come long after it."""
+        context = TaskContext.get()
+        if context is not None and context.attemptNumber() > 0:
+            admin = self.connection.admin()
+            if topic_identity(admin, self.topic) != self.topic_id:
+                raise HistoryLost(f"{self.topic} was deleted and made again while it was read")
 
 
 @cache
-def _spare_imports() -> None:
+def spare_imports() -> None:
     """Once in a worker: Spark's workers collect garbage after every task, 40 ms of looking at modules."""
     gc.freeze()
 
@@ -112,9 +128,16 @@ def record_batch(columns: Columns) -> pyarrow.RecordBatch:
             pyarrow.array(columns.keys, pyarrow.binary()),
             values,
             pyarrow.array(_plain(columns.values, values), pyarrow.bool_()),
+            pyarrow.repeat(pyarrow.scalar(value=False), count),
         ],
         schema=SOURCE,
     )
+
+
+def ends_of(shares: Iterable[Share]) -> pyarrow.RecordBatch:
+    """The rows that say that all of these shares was read."""
+    rows = [{"partition": share.partition, "offset": share.end, "plain": False, "is_end": True} for share in shares]
+    return pyarrow.RecordBatch.from_pylist(rows, SOURCE)
 
 
 def _plain(values: list[bytes | None], as_arrow: pyarrow.Array) -> list[bool]:

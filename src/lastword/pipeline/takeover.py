@@ -28,7 +28,7 @@ from lastword.pipeline.progress import (
     newest_progress,
     position_of,
     progress_record,
-    refuse_successor,
+    refuse_newer,
     transactional_id,
 )
 
@@ -42,10 +42,11 @@ def new_owner() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """A pipeline that is ours: the generation, the source it is about, and the progress of every partition of it."""
+    """A pipeline that is ours: the generation, the topics it is about, and the progress of every source partition."""
 
     generation: int
     source_id: str
+    changelog_id: str
     kept: Mapping[int, Kept]
     skipped: tuple[str, ...]  # what was passed over because it was chosen so, in words
 
@@ -75,40 +76,42 @@ def take_over(
 
     def read(partition: int) -> Kept | None:
         kept = newest_progress(connection, plan.changelog, partition)
-        if kept is not None and mine is not None:
-            refuse_successor(plan.app, kept.progress, owner=owner, generation=mine)
+        # A takeover of ours that did not come to its end is no successor.
+        if kept is not None and mine is not None and kept.progress.owner != owner:
+            refuse_newer(plan.app, kept.progress, mine)
         return kept
 
     # Before it takes an id from its successor, which would have to begin anew.
     if mine is not None:
         for_each(partitions, read)
     holders = for_each(partitions, lambda p: Transactions(connection, transactional_id(plan.app, p)))
-    found = for_each(partitions, read)
-    for partition, progress in reached.items():
-        _refuse_lost(plan.changelog, partition, progress, found.get(partition))
-    # After that: nobody else writes progress any more that could lie past it.
-    first, last = log_bounds(connection, plan.source.topic)
-    identity = topic_identity(connection.admin(), plan.source.topic)
-    source = _Source(topic=plan.source.topic, identity=identity, first=first, last=last, choice=choice)
-    known = [kept.progress for kept in found.values() if kept is not None]
-    generation = 1 + max((progress.generation for progress in known), default=0)
-    # All of them are judged before the first is written.
-    begins = {
-        partition: replace(
-            source.beginning(partition, None if kept is None else kept.progress, is_new=not known),
-            generation=generation,
-            owner=owner,
+    try:
+        found = for_each(partitions, read)
+        for partition, kept in found.items():
+            if partition in reached:
+                _refuse_lost(plan.changelog, partition, reached[partition], kept)
+        # After that: nobody else writes progress any more that could lie past it.
+        source = _Source.now(connection, plan.source.topic, choice)
+        begins = source.beginnings(
+            {partition: None if kept is None else kept.progress for partition, kept in found.items()}, owner
         )
-        for partition, kept in found.items()
-    }
 
-    def written(partition: int) -> Kept:
-        progress = begins[partition]
-        offset = holders[partition].write([], progress_record(plan.changelog, partition, progress))
-        return Kept(progress=progress, offset=offset)
+        def written(partition: int) -> Kept:
+            progress = begins[partition]
+            offset = holders[partition].write([], progress_record(plan.changelog, partition, progress))
+            return Kept(progress=progress, offset=offset)
 
-    kept = for_each(partitions, written)
-    return Taken(generation=generation, source_id=identity, kept=kept, skipped=tuple(source.skipped))
+        taken = for_each(partitions, written)
+    finally:
+        for_each(holders.values(), Transactions.close)
+    generation = max(progress.generation for progress in begins.values())
+    return Taken(
+        generation=generation,
+        source_id=source.identity,
+        changelog_id=topic_identity(connection.admin(), plan.changelog),
+        kept=taken,
+        skipped=tuple(source.skipped),
+    )
 
 
 def _refuse_lost(changelog: str, partition: int, reached: Progress, found: Kept | None) -> None:
@@ -128,17 +131,32 @@ class _Source:
 
     def __init__(self, *, topic: str, identity: str, first: Position, last: Position, choice: Choice | None) -> None:
         self._topic = topic
-        self._identity = identity
+        self.identity = identity
         self._first = first
         self._last = last
         self._choice = choice
         self.skipped: list[str] = []
 
-    def beginning(self, partition: int, before: Progress | None, *, is_new: bool) -> Progress:
+    @staticmethod
+    def now(connection: Connection, topic: str, choice: Choice | None) -> _Source:
+        first, last = log_bounds(connection, topic)
+        identity = topic_identity(connection.admin(), topic)
+        return _Source(topic=topic, identity=identity, first=first, last=last, choice=choice)
+
+    def beginnings(self, found: Mapping[int, Progress | None], owner: str) -> dict[int, Progress]:
+        """What each partition begins with, in the next generation; all are judged before the first is written."""
+        known = [progress for progress in found.values() if progress is not None]
+        generation = 1 + max((progress.generation for progress in known), default=0)
+        return {
+            partition: replace(self._beginning(partition, before, is_new=not known), generation=generation, owner=owner)
+            for partition, before in found.items()
+        }
+
+    def _beginning(self, partition: int, before: Progress | None, *, is_new: bool) -> Progress:
         """The progress to begin with; SourceGap when there is no telling where."""
         if before is None:
             start = self._chosen(partition) if is_new else self._first[partition]
-            return Progress(next_offset=start, source_id=self._identity, generation=0, owner="")
+            return Progress(next_offset=start, source_id=self.identity, generation=0, owner="")
         wrong = self._wrong(partition, before)
         if wrong is None:
             return before
@@ -148,17 +166,17 @@ class _Source:
                 "there is, or  --from latest  to go on with new ones; the counters stay"
             )
         # What lies before a log's end that has come back was read already.
-        is_shorter = before.source_id == self._identity and before.next_offset > self._last[partition]
+        is_shorter = before.source_id == self.identity and before.next_offset > self._last[partition]
         start = self._last[partition] if is_shorter else self._chosen(partition)
         self.skipped.append(f"{self._topic}[{partition}]: {wrong}: it goes on at offset {start}, as chosen")
-        return replace(before, next_offset=start, source_id=self._identity)
+        return replace(before, next_offset=start, source_id=self.identity)
 
     def _chosen(self, partition: int) -> int:
         return self._last[partition] if self._choice == "latest" else self._first[partition]
 
     def _wrong(self, partition: int, before: Progress) -> str | None:
         reached, first, last = before.next_offset, self._first[partition], self._last[partition]
-        if before.source_id != self._identity:
+        if before.source_id != self.identity:
             return f"the topic was deleted and made again since offset {reached} was reached"
         if reached < first:
             return f"the records from offset {reached} up to {first} expired before they were read"

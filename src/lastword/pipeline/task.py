@@ -10,22 +10,24 @@ commit fails. So most tasks of a quiet pipeline take and read nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy
 import pyarrow
 
 from lastword.core.at_once import for_each
-from lastword.core.errors import HistoryLost, PositionGone, SourceGap
+from lastword.core.errors import HistoryLost, LastwordError, PositionGone, SourceGap
 from lastword.kafka.connection import Connection
 from lastword.kafka.transactions import Transactions
-from lastword.pipeline.portion import Outlet, Portion
-from lastword.pipeline.progress import Kept, newest_progress, progress_record, refuse_successor, transactional_id
-from lastword.pipeline.source import Share, Shares, shares_of_task
+from lastword.pipeline.outlet import Outlet
+from lastword.pipeline.portion import Portion
+from lastword.pipeline.progress import Kept, newest_progress, progress_record, refuse_newer, transactional_id
+from lastword.pipeline.source import Share, Shares, shares_of_task, spare_imports
 
-# A transaction has about so much at most, and one batch of Spark's more.
+# A transaction has about so much at most, and one batch of Spark's more; of all partitions of a task so much is held.
 _PORTION_RECORDS = 50_000
+_PORTION_EMITTED = 200_000
 _PORTION_BYTES = 32 * 1024**2
 
 REPORT = pyarrow.schema(
@@ -55,31 +57,41 @@ class CommitTask:
     generation: int
     owner: str
 
+    @property
+    def driver(self) -> tuple[str, int]:
+        """Which start of which driver it is of."""
+        return self.owner, self.generation
+
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        spare_imports()
         yield from self.results(shares_of_task(), batches)
 
     def results(self, of_task: Shares, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         """The same, for shares that are given."""
         _release(self)
         shares = {share.partition: share for share in of_task.shares}
-        works = for_each(shares, lambda partition: _Work(self, shares[partition]))
-        for batch in batches:
-            for partition, rows in _by_partition(batch):
-                works[partition].take(rows)
-        yield from for_each(works, lambda partition: works[partition].finished()).values()
+        works = {partition: _Work(self, share) for partition, share in shares.items()}
         # Of several tasks each may be in another worker next time, and ids that move are not worth keeping.
-        if of_task.is_only_task:
-            _HELD.update((work.id, work.held) for work in works.values())
-        else:
+        keeps_ids = False
+        try:
+            for_each(works, lambda partition: works[partition].begin())
+            for batch in batches:
+                for partition, rows in _by_partition(batch):
+                    works[partition].take(rows)
+                _bound(works.values())
+            yield from for_each(works, lambda partition: works[partition].finished()).values()
+            keeps_ids = of_task.is_only_task
+        finally:
             for work in works.values():
-                work.held.transactions.close()
+                work.leave(keeps_id=keeps_ids)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Held:
-    """A partition's id, in this worker's hands, and what was committed last under it."""
+    """A partition's id, in this worker's hands, for whom it was taken, and what was committed last under it."""
 
-    task: CommitTask
+    app: str
+    driver: tuple[str, int]
     transactions: Transactions
     kept: Kept
 
@@ -94,25 +106,46 @@ class _Work:
     def __init__(self, task: CommitTask, share: Share) -> None:
         self._task = task
         self._share = share
-        self.id = transactional_id(task.app, share.partition)
+        self._id = transactional_id(task.app, share.partition)
         # Taken out, so that a second attempt in this worker would not use it, too.
-        held = _HELD.pop(self.id, None)
-        if held is not None and held.kept.offset != share.known:
-            held.transactions.close()
-            held = None
-        self._transactions, self._kept = self._taken() if held is None else (held.transactions, held.kept)
+        held = _HELD.pop(self._id, None)
+        self._transactions = None if held is None else held.transactions
+        self._known = None if held is None else held.kept
+        self._portion = Portion(task.outlet, share.partition)
+        self._is_continued = False
+        self._is_whole = False
+        self._records = 0
+        self._newest_ms: int | None = None
+
+    @property
+    def _kept(self) -> Kept:
+        if self._known is None:
+            raise RuntimeError("its progress is read when it begins")
+        return self._known
+
+    @property
+    def held_bytes(self) -> int:
+        return self._portion.bytes
+
+    def begin(self) -> None:
+        task, share = self._task, self._share
+        if self._known is None or self._known.offset != share.known:
+            self.leave(keeps_id=False)
+            self._take_id()
         if share.begin > self._kept.progress.next_offset:
             # The next takeover begins where the progress is.
             raise HistoryLost(
                 f"{task.outlet.source}[{share.partition}] is to be read from offset {share.begin} on, and its progress "
                 f"says {self._kept.progress.next_offset}: {task.changelog} has lost records"
             )
-        self._portion = Portion(task.outlet, share.partition)
-        self._is_continued = False
-        self._records = 0
-        self._newest_ms: int | None = None
 
     def take(self, batch: pyarrow.RecordBatch) -> None:
+        # The reader's last word about this share.
+        if batch.column("is_end")[-1].as_py():
+            self._is_whole = True
+            batch = batch.slice(0, batch.num_rows - 1)
+        if not batch.num_rows:
+            return
         if not self._is_continued:
             offsets, expected = batch.column("offset").to_numpy(), self._kept.progress.next_offset
             if offsets[-1] < expected:
@@ -122,14 +155,18 @@ class _Work:
             self._is_continued = True
         self._portion.add(batch)
         self._newest_ms = batch.column("timestamp")[-1].as_py()
-        if self._portion.records >= _PORTION_RECORDS or self._portion.bytes >= _PORTION_BYTES:
-            self._commit()
+        if self._portion.records >= _PORTION_RECORDS or self._portion.emitted >= _PORTION_EMITTED:
+            self.commit()
 
     def finished(self) -> pyarrow.RecordBatch:
+        if not self._is_whole:
+            raise LastwordError(
+                f"{self._task.outlet.source}[{self._share.partition}]: its reader ended before offset {self._share.end}"
+            )
         # All of the share was read: ends of transactions are passed, too.
         self._portion.reach(self._share.end)
         if self._portion.next_offset > self._kept.progress.next_offset:
-            self._commit()
+            self.commit()
         row = {
             "partition": self._share.partition,
             "offset": self._kept.offset,
@@ -139,16 +176,24 @@ class _Work:
         }
         return pyarrow.RecordBatch.from_pylist([row], schema=REPORT)
 
-    @property
-    def held(self) -> _Held:
-        return _Held(task=self._task, transactions=self._transactions, kept=self._kept)
+    def leave(self, *, keeps_id: bool) -> None:
+        """Keeps the id for the worker's next task, or gives it up."""
+        if self._transactions is None:
+            return
+        if keeps_id:
+            task = self._task
+            _HELD[self._id] = _Held(app=task.app, driver=task.driver, transactions=self._transactions, kept=self._kept)
+        else:
+            self._transactions.close()
+        self._transactions = None
 
-    def _taken(self) -> tuple[Transactions, Kept]:
+    def _take_id(self) -> None:
         # A task of a driver that was replaced must not take the id from its successor's. This answer may be an old one.
         self._committed()
         # From now on no predecessor can commit, so what is read next is the last word.
         batch_bytes = self._task.outlet.batch_bytes
-        return Transactions(self._task.connection, self.id, batch_bytes=batch_bytes), self._committed()
+        self._transactions = Transactions(self._task.connection, self._id, batch_bytes=batch_bytes)
+        self._known = self._committed()
 
     def _committed(self) -> Kept:
         task, partition = self._task, self._share.partition
@@ -158,25 +203,35 @@ class _Work:
             kept = None
         if kept is None:
             raise SourceGap(f"{task.changelog}[{partition}] has lost its records: was the topic deleted or emptied?")
-        refuse_successor(task.app, kept.progress, owner=task.owner, generation=task.generation)
+        refuse_newer(task.app, kept.progress, task.generation)
         return kept
 
-    def _commit(self) -> None:
+    def commit(self) -> None:
+        if self._transactions is None:
+            raise RuntimeError("its id is taken when it begins")
+        task, partition = self._task, self._share.partition
         progress = self._portion.after(self._kept.progress)
-        record = progress_record(self._task.changelog, self._share.partition, progress)
+        record = progress_record(task.changelog, partition, progress)
         offset = self._transactions.write(self._portion.outgoing(), record)
+        if offset <= self._kept.offset:
+            raise SourceGap(f"{task.changelog}[{partition}] was deleted or emptied while it was written to")
         self._records += self._portion.records
-        self._kept = Kept(progress=progress, offset=offset)
-        self._portion = Portion(self._task.outlet, self._share.partition)
+        self._known = Kept(progress=progress, offset=offset)
+        self._portion = Portion(task.outlet, partition)
 
 
 def _release(task: CommitTask) -> None:
     """Ids that were kept for another driver, or another start of it, are of no more use."""
     for name, held in list(_HELD.items()):
-        is_current = (held.task.owner, held.task.generation) == (task.owner, task.generation)
-        if held.task.app == task.app and not is_current:
+        if held.app == task.app and held.driver != task.driver:
             del _HELD[name]
             held.transactions.close()
+
+
+def _bound(works: Collection[_Work]) -> None:
+    """What is held for all partitions together stays within what one transaction may have."""
+    if sum(work.held_bytes for work in works) >= _PORTION_BYTES:
+        max(works, key=lambda work: work.held_bytes).commit()
 
 
 def _by_partition(batch: pyarrow.RecordBatch) -> Iterator[tuple[int, pyarrow.RecordBatch]]:

@@ -35,10 +35,3 @@ def make_own_topics(connection: Connection, plan: Pipeline) -> None:
         create_topic(connection, plan.rejects, partitions=partitions, settings=settings)
     if plan.status not in known:
         create_topic(connection, plan.status, partitions=1, settings=_COMPACTED_SOON)
-
-
-def record_limits(connection: Connection, plan: Pipeline) -> dict[str, int]:
-    """The bytes that each topic which tasks write to takes in a batch."""
-    admin = connection.admin()
-    topics = {plan.changelog, plan.rejects, *(rule.to for rule in plan.rules)}
-    return {topic: int(settings_now(admin, topic)["max.message.bytes"].value) for topic in sorted(topics)}

@@ -220,15 +220,21 @@ def _on_interrupt(number: int, frame: FrameType | None) -> None:
     if life is None:
         raise KeyboardInterrupt
     life.interrupted = True
-    hush_py4j()
+    hush_lost_jvm()
     if callable(life.before):
         life.before(number, frame)
 
 
-def hush_py4j() -> None:
-    """py4j logs a call that was interrupted, or lost its JVM, with its stack, as an error: twice, once as nobody's."""
+def hush_lost_jvm() -> None:
+    """What PySpark says of a JVM that is gone, or of a call that was interrupted: whoever made the call tells it."""
+    # With its stack, as an error: twice, once as nobody's.
     logging.getLogger("py4j").propagate = False
     logging.getLogger().addFilter(_is_not_py4j)
+    context = SparkContext._active_spark_context
+    if context is not None and context._accumulatorServer is not None:
+        # It prints the stack of a connection that has ended.
+        server: Any = context._accumulatorServer
+        server.handle_error = _say_nothing
 
 
 def _is_not_py4j(record: logging.LogRecord) -> bool:
