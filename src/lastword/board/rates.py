@@ -10,9 +10,10 @@ _LEAST_S = 1.0
 
 
 class Rates:
-    """Of several counters, by name. The clock is the caller's."""
+    """Of several counters, by name; those that were not there yet began at `absent`. The clock is the caller's."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, absent: int | None = None) -> None:
+        self._absent = absent
         self._samples: deque[tuple[float, Mapping[str, int]]] = deque()
 
     def note(self, now: float, counters: Mapping[str, int]) -> None:
@@ -27,6 +28,7 @@ class Rates:
         if not self._samples:
             return None
         (began, first), (ended, last) = self._samples[0], self._samples[-1]
-        if ended - began < _LEAST_S or name not in first or name not in last or last[name] < first[name]:
+        was, is_now = first.get(name, self._absent), last.get(name, self._absent)
+        if ended - began < _LEAST_S or was is None or is_now is None or is_now < was:
             return None
-        return round((last[name] - first[name]) / (ended - began), 1)
+        return round((is_now - was) / (ended - began), 1)

@@ -54,7 +54,7 @@ class Session:
         self._state = SideTopic(connection, STATE, end)
         self._status_topic = SideTopic(connection, STATUS)
         self._status: Status | None = None
-        self._actions, self._processed = Rates(), Rates()
+        self._actions, self._processed = Rates(absent=0), Rates()
         self._was_shown = False
         self._show_at = self._commit_at = 0.0
         self._heard_of_writer_at = time.monotonic()
@@ -130,7 +130,7 @@ class Session:
         for team, each in seen.items():
             for badge in each.badges:
                 tally.award(team, badge, now)
-        self._actions.note(time.monotonic(), dict.fromkeys(seen, 0) | actions_of(tally))
+        self._actions.note(time.monotonic(), actions_of(tally))
         self._processed.note(time.monotonic(), {team: numbers.processed for team, numbers in numbers_of(tally).items()})
         board = Board(
             at=now,

@@ -34,6 +34,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("run", "a pipeline: is its file right (--check)"),
     "serve": ("serve", "HTTP over one or more tables"),
     "compare": ("compare", "are two instances of `serve` equal"),
+    "board": ("board", "the board of the teams: badges, actions, numbers, and what was refused"),
     "demo": ("demo", "scenarios that play themselves, and generated users"),
     "bench": ("bench", "benchmarks, side by side with the alternative"),
 }
