@@ -10,12 +10,13 @@ from typing import Any
 from confluent_kafka import TopicPartition
 
 from lastword.board.live import LiveBoard
+from lastword.board.rows import Kept
 from lastword.board.topics import STATE, STATUS
 from lastword.core.clock import now_ms
 from lastword.demo.topics import make_fraud_topics
 from lastword.kafka.connection import Connection
 from lastword.kafka.topics import create_topic, delete_topic
-from support.board_reference import Recount, recount, shown_by
+from support.board_reference import Recount, counted_by, recount, shown_by
 from support.topics import records_of
 
 _FRAUD = ("new_users", "actions", "team_stats")
@@ -77,6 +78,15 @@ def tell_status(
 def counted_from_scratch(connection: Connection) -> Recount:
     """By reading both topics as they are now."""
     return recount(records_of(connection, "actions"), records_of(connection, "team_stats"))
+
+
+def kept(connection: Connection) -> Recount:
+    """By `board_state` alone."""
+    rows = Kept()
+    if STATE in connection.reach().topics:
+        for record in records_of(connection, STATE):
+            rows.take(record)
+    return counted_by(rows.tally())
 
 
 def shown(live: LiveBoard) -> Recount:

@@ -93,7 +93,7 @@ def test_badges_are_shown_in_their_order_whenever_they_were_earned() -> None:
 def test_a_team_inside_is_what_the_pipelines_status_says(said: Status | None, expected: Seen) -> None:
     assert seen_teams(said, None, (), (), NOW) == {"team-1": expected}
     # A group of its name, or a registration, does not make it one outside.
-    told = seen_teams(said, groups(**{"team-1": group(2, True)}), ("team-1",), ("team-1",), NOW)
+    told = seen_teams(said, groups(NOW, **{"team-1": group(2, True)}), ("team-1",), ("team-1",), NOW)
     assert told == {"team-1": expected}
 
 

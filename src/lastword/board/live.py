@@ -101,6 +101,7 @@ class LiveBoard:
                 session.turn()
                 if self._may_write and not writes and session.writer_is_silent:
                     raise TakenOver("nobody has written the board for long: this process does it now")
+            session.keep()
         finally:
             self.is_writer = False
             session.close()

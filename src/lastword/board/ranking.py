@@ -138,6 +138,12 @@ def refused_counts(tally: Tally) -> tuple[tuple[str | None, str, int], ...]:
     return tuple((None if team == NOBODY else team, reason, total[team, reason]) for team, reason in order)
 
 
+def last_refused(tally: Tally) -> tuple[dict[str, Any], ...]:
+    """The refused records that are listed, the newest first by their own time."""
+    newest = sorted(tally.listed, key=lambda each: (each.time, each.topic, each.partition, each.offset), reverse=True)
+    return tuple(each._asdict() for each in newest)
+
+
 def _natural(name: str) -> list[tuple[int, int, str]]:
     """Text and numbers in turn, so that both can be compared."""
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _NUMBER.split(name) if part]

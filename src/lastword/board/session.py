@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from lastword.board.outside import OutsideWatch
 from lastword.board.presence import Seen, Status, seen_teams
-from lastword.board.ranking import Board, actions_of, numbers_of, ranked, refused_counts
+from lastword.board.ranking import Board, actions_of, last_refused, numbers_of, ranked, refused_counts
 from lastword.board.rates import Rates
 from lastword.board.rows import Kept, rows_of
 from lastword.board.shown import Shown
@@ -76,13 +76,23 @@ class Session:
         if now >= self._show_at and (trouble is not None or self._is_current):
             self._look_around(trouble)
             self._show_at = now + _SHOW_EVERY_S
-        if self._transactions is not None and now >= self._commit_at:
-            self._commit(self._transactions)
+        if now >= self._commit_at:
+            self.keep()
             self._commit_at = time.monotonic() + _COMMIT_EVERY_S
         if trouble is not None:
             if not self._was_shown:
                 raise trouble
             time.sleep(_TROUBLE_S)
+
+    def keep(self) -> None:
+        """Writes what was counted and is not in `board_state` yet, if that is ours to do."""
+        tally = self._shown.tally
+        if self._transactions is None or not tally.changed:
+            return
+        rows = rows_of(tally, tally.changed)
+        *first, last = [Outgoing(STATE, value, key.encode(), partition=0) for key, value in rows.items()]
+        self._transactions.write(first, last)
+        tally.changed.clear()
 
     @property
     def writer_is_silent(self) -> bool:
@@ -140,22 +150,13 @@ class Session:
             missed=sum(count.missed for count in tally.counts.values()),
             teams=ranked(tally, seen, self._actions, self._processed),
             refused=refused_counts(tally),
-            last_refused=tuple(each._asdict() for each in reversed(tally.listed)),
+            last_refused=last_refused(tally),
         )
         if trouble is None:
             self._was_shown = True
             self._show(board)
         elif self._was_shown:
             self._show(board.as_unreachable(str(trouble)))
-
-    def _commit(self, transactions: Transactions) -> None:
-        tally = self._shown.tally
-        if not tally.changed:
-            return
-        rows = rows_of(tally, tally.changed)
-        *first, last = [Outgoing(STATE, value, key.encode(), partition=0) for key, value in rows.items()]
-        transactions.write(first, last)
-        tally.changed.clear()
 
 
 def _read_state(connection: Connection) -> tuple[Kept, int | None]:
