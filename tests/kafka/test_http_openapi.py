@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
-import subprocess
-import sys
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
@@ -23,13 +20,9 @@ from lastword.serve.limits import Limits
 from lastword.serve.running import Front, Running, Wanted, running
 from lastword.serve.tokens import Tokens
 from support.listening import ChangeReader
+from support.schemathesis_runs import EXAMPLES, NO_STREAMS, schemathesis, told_by
 
-# They have no end: what they send is held to the document by a test of its own. Their HEAD is not left out.
-NO_STREAMS = ("--exclude-name-regex", "^GET .*/changes$")
 TOKEN = "write-0123456789abcdef"  # noqa: S105
-TESTS = Path(__file__).parents[1]
-# For each operation; a soak has more.
-EXAMPLES = 10 * int(os.environ.get("LASTWORD_SOAK", "1"))
 CODECS = {
     "users": "key=string,value=json",
     "numbers": "key=int,value=int",
@@ -53,21 +46,6 @@ def served(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> 
         yield made
     for each in wanted:
         delete_topic(connection, each.topic)
-
-
-def schemathesis(location: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """A run with every check, in a process of its own; the same requests each time."""
-    config = TESTS / "support/schemathesis.toml"
-    command = [str(Path(sys.executable).parent / "st"), "--config-file", str(config), "run", "--no-color", location]
-    environ = {**os.environ, "PYTHONPATH": str(TESTS), "PYTHONWARNINGS": "default"}
-    return subprocess.run(
-        [*command, "--checks", "all", *words], env=environ, capture_output=True, text=True, timeout=60 * EXAMPLES
-    )
-
-
-def told_by(run: subprocess.CompletedProcess[str]) -> str:
-    """What a person can read of its output: some addresses have thousands of letters."""
-    return "\n".join(line[:300] for line in (run.stdout + run.stderr).splitlines())
 
 
 @pytest.mark.soak

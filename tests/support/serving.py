@@ -25,11 +25,12 @@ class Answer(NamedTuple):
 class Instance:
     """Serves tables (`users=topic`) from a folder of its own; gone at the end of the `with` block."""
 
-    def __init__(self, lastword: CommandLine, folder: Path, *tables: str, port: int = 0) -> None:
+    def __init__(self, lastword: CommandLine, folder: Path, *tables: str, port: int = 0, board: bool = False) -> None:
         self.folder = folder
         self.port = port
         self._lastword = lastword
         self._tables = tables
+        self._board = ("--board",) if board else ()
         self._process: subprocess.Popen[str] | None = None
 
     @property
@@ -37,9 +38,9 @@ class Instance:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Returns when every table is ready."""
+        """Returns when all of it is ready."""
         tables = [word for table in self._tables for word in ("--table", table)]
-        words = ("serve", *tables, "--port", str(self.port), "--data", str(self.folder))
+        words = ("serve", *tables, "--port", str(self.port), "--data", str(self.folder), *self._board)
         self._process = self._lastword.start(*words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         assert self._process.stdout is not None
         said = []

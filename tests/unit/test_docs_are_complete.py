@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import lastword
+from lastword.board.judging import REASONS
 from lastword.cli import VERBS
 from lastword.replica.replica import Replica
 from lastword.replica.settings import ReplicaSettings
@@ -20,7 +21,7 @@ from lastword.serve.waiting import Waiting
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-ROOMS = ("core", "kafka", "replica", "serve", "pipeline", "up")
+ROOMS = ("core", "kafka", "replica", "serve", "pipeline", "board", "up")
 SOURCES = "\n".join(path.read_text() for path in sorted((ROOT / "src").rglob("*.py")))
 
 
@@ -102,6 +103,11 @@ def test_every_error_code_of_http_is_on_its_page() -> None:
     assert ("404", "key_not_found") in codes
     page = (DOCS / "http.md").read_text()
     assert [code for code in sorted(codes) if f"| {code[0]} | `{code[1]}` |" not in page] == []
+
+
+def test_every_reason_to_refuse_a_record_is_on_the_page_of_the_board_with_its_meaning() -> None:
+    page = (DOCS / "board.md").read_text()
+    assert [reason for reason, meaning in REASONS.items() if f"| `{reason}` | {meaning}" not in page] == []
 
 
 @pytest.mark.parametrize("name", [name for name in vars(Replica) if not name.startswith("_")])

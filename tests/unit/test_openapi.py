@@ -24,8 +24,8 @@ TABLES = [
     Wanted.parse(text)
     for text in ("users=a", "numbers=b,key=int,value=int", "blobs=c,key=bytes,value=bytes", "objects=d,key=json")
 ]
-DOCUMENT: dict[str, Any] = json.loads(document(TABLES, Limits()))
-GUARDED: dict[str, Any] = json.loads(document(TABLES, Limits(), guarded=True))
+DOCUMENT: dict[str, Any] = json.loads(document(TABLES, Limits(), board=True))
+GUARDED: dict[str, Any] = json.loads(document(TABLES, Limits(), guarded=True, board=True))
 METHODS = ("get", "head", "put", "post", "delete", "patch", "options", "trace")
 
 
@@ -136,6 +136,12 @@ def test_limits_are_in_the_schemas() -> None:
 def test_the_short_routes_are_there_only_for_a_table_served_as_users() -> None:
     made = json.loads(document([Wanted.parse("other=a")], Limits()))
     assert [path for path in made["paths"] if path.startswith("/users")] == []
+
+
+def test_the_routes_of_the_board_are_there_only_where_it_is_served() -> None:
+    made = json.loads(document(TABLES, Limits()))
+    assert [path for path in made["paths"] if path.startswith("/board")] == []
+    assert "board" not in made["components"]["schemas"]
 
 
 def test_every_example_is_of_its_schema() -> None:

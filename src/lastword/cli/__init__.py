@@ -34,6 +34,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("run", "a pipeline on Spark, exactly once; --check says what is wrong with its file"),
     "serve": ("serve", "HTTP over one or more tables"),
     "compare": ("compare", "are two instances of `serve` equal"),
+    "board": ("board", "the board of the teams: badges, actions, numbers, and what was refused"),
     "team": ("team", "accounts for outside teams on a secure cluster"),
     "demo": ("demo", "scenarios that play themselves, and generated users"),
     "bench": ("bench", "benchmarks, side by side with the alternative"),

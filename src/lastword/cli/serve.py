@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lastword.cli import options
-from lastword.cli.output import note
+from lastword.cli.output import counted, note
 from lastword.core.errors import LastwordError
 from lastword.core.home import default_home
 
@@ -30,6 +30,7 @@ curl 'http://127.0.0.1:8090/tables/users/rows?prefix=user-&limit=10'
 curl http://127.0.0.1:8090/users/count
 curl -X PUT -d '{"name": "Alice"}' http://127.0.0.1:8090/tables/users/rows/user-1
 curl -N http://127.0.0.1:8090/tables/users/changes
+lastword serve --table stats=team_stats --board
 lastword serve --table users=user-profiles --host 0.0.0.0 --token-file tokens.txt""",
         serve,
     )
@@ -56,6 +57,9 @@ lastword serve --table users=user-profiles --host 0.0.0.0 --token-file tokens.tx
         "--token-file",
         metavar="FILE",
         help="who may read and write: lines like  read TOKEN  and  write TOKEN , readable by its owner alone",
+    )
+    made.add_argument(
+        "--board", action="store_true", help="the board of the teams at /board too; it is kept in board_state"
     )
     made.add_argument("--access-log", action="store_true", help="a line of JSON on standard output for each request")
     options.add_connection(made)
@@ -84,7 +88,8 @@ def serve(args: argparse.Namespace) -> int:
     # By default a read waits up to 5 ms for its turn whenever a batch of records is being folded in.
     sys.setswitchinterval(0.0005)
     try:
-        with running(connection, wanted, folder, front) as served:
+        tell = (lambda what: note(f"board: {what}")) if args.board else None
+        with running(connection, wanted, folder, front, board=tell) as served:
             _attend(served)
     except KeyboardInterrupt:
         if access is not None:
@@ -104,6 +109,11 @@ def _default_folder(cluster_id: str, port: int) -> Path:
     return default_home() / "served" / cluster_id / str(port)
 
 
+def _is_ready(served: Running) -> bool:
+    tables = all(table.replica.state.name == "ready" for table in served.tables)
+    return tables and (served.board is None or served.board.is_ready)
+
+
 def _attend(served: Running) -> None:
     """Says once that all is ready, and whenever a table is not what it was; until it is interrupted."""
     print(f"serving {', '.join(table.name for table in served.tables)} at {served.url}", flush=True)
@@ -117,9 +127,11 @@ def _attend(served: Running) -> None:
                 note(f"{table.name}: {state}")
             elif state.name == "ready" and told.pop(table.name, ""):
                 note(f"{table.name}: ready again, with {len(table.replica)} rows")
-        if not was_ready and all(table.replica.state.name == "ready" for table in served.tables):
+        if not was_ready and _is_ready(served):
             was_ready = True
-            rows = ", ".join(f"{table.name} with {len(table.replica)} rows" for table in served.tables)
-            print(f"ready: {rows} at {served.url}", flush=True)
+            parts = [f"{table.name} with {len(table.replica)} rows" for table in served.tables]
+            if served.board is not None:
+                parts.append(f"the board with {counted(len(served.board.board.teams), 'team')}")
+            print(f"ready: {', '.join(parts)} at {served.url}", flush=True)
         time.sleep(0.1)
     raise LastwordError(f"the HTTP server at {served.url} ended by itself: start it again")

@@ -12,6 +12,7 @@ import msgspec
 
 from lastword import __version__
 from lastword.serve.limits import Limits
+from lastword.serve.openapi_board import board_paths, board_schemas
 from lastword.serve.openapi_changes import all_changes_path, changes_path
 from lastword.serve.openapi_operations import (
     BODY,
@@ -49,13 +50,13 @@ from lastword.serve.openapi_schemas import (
 from lastword.serve.routes import SHORT
 
 
-def document(tables: Iterable[Described], limits: Limits, *, guarded: bool = False) -> bytes:
-    """The document as JSON; guarded: where a token is needed."""
-    return msgspec.json.encode(_document(list(tables), limits, guarded=guarded))
+def document(tables: Iterable[Described], limits: Limits, *, guarded: bool = False, board: bool = False) -> bytes:
+    """The document as JSON; guarded: where a token is needed; board: where it is served."""
+    return msgspec.json.encode(_document(list(tables), limits, guarded=guarded, board=board))
 
 
-def _document(tables: list[Described], limits: Limits, *, guarded: bool) -> Node:
-    paths = _paths_of_all(tables) | all_changes_path(tables)
+def _document(tables: list[Described], limits: Limits, *, guarded: bool, board: bool) -> Node:
+    paths = _paths_of_all(tables) | all_changes_path(tables) | (board_paths() if board else {})
     for table in tables:
         paths |= _paths_of_rows(table, limits) | changes_path(table)
         if table.name == SHORT:
@@ -73,7 +74,7 @@ def _document(tables: list[Described], limits: Limits, *, guarded: bool) -> Node
         "servers": [{"url": "/"}],
         "paths": completed(paths, guarded=guarded),
         "components": {
-            "schemas": components(tables, limits),
+            "schemas": components(tables, limits) | (board_schemas() if board else {}),
             "responses": {
                 "no_such_route": refusals(["no_such_route"])["404"],
                 "method_not_allowed": refusals(["method_not_allowed"])["405"],
@@ -99,7 +100,7 @@ def _paths_of_all(tables: list[Described]) -> Node:
     of_one = ("bad_path", "no_such_table")
     return {
         "/health": reading("health", "The process answers", done(constant({"status": "ok"}))),
-        "/ready": reading("ready", "Every table is ready", done(constant({"ready": True})), codes=("not_ready",)),
+        "/ready": reading("ready", "All of it is ready", done(constant({"ready": True})), codes=("not_ready",)),
         "/openapi.json": reading(
             "openapi", "This document", done({"type": "object", "required": ["openapi", "paths"]})
         ),

@@ -16,7 +16,7 @@ _INT64: Node = {
     "minimum": -(2**63),
     "maximum": 2**63 - 1,
 }
-_COUNT: Node = {"type": "integer", "format": "int64", "minimum": 0}
+COUNT: Node = {"type": "integer", "format": "int64", "minimum": 0}
 _BASE64: Node = {
     "type": "string",
     "contentEncoding": "base64",
@@ -24,10 +24,11 @@ _BASE64: Node = {
 }
 # One text for each bytes: the bits that a last letter has too many are 0.
 _BASE64URL = "^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-][AQgw](==)?|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048]=?)?$"
+TIME: Node = {"type": "integer", "format": "int64", "minimum": -1, "description": "In ms."}
 _WHERE: Node = {
-    "partition": _COUNT,
-    "offset": _COUNT,
-    "timestamp": {"type": "integer", "format": "int64", "minimum": -1, "description": "In ms."},
+    "partition": COUNT,
+    "offset": COUNT,
+    "timestamp": TIME,
 }
 _PLACE = "[0-9]{1,19}:[0-9]{1,19}"
 _EXAMPLE_VALUES: dict[str, Any] = {"string": "Alice", "json": {"name": "Alice"}, "bytes": "QWxpY2U=", "int": 42}
@@ -100,22 +101,22 @@ def components(tables: list[Described], limits: Limits) -> Node:
             "pattern": f"^({_PLACE}(,{_PLACE})*)?$",
             "examples": ["0:18,1:5,2:9"],
         },
-        "error": _closed(
-            {"error": _closed({"code": {"type": "string"}, "message": {"type": "string"}, "hint": {"type": "string"}})}
+        "error": closed(
+            {"error": closed({"code": {"type": "string"}, "message": {"type": "string"}, "hint": {"type": "string"}})}
         ),
-        "short_error": _closed({"error": {"type": "string"}}),
+        "short_error": closed({"error": {"type": "string"}}),
         "standing": _standing(),
-        "place": _closed({"partition": _COUNT, "offset": _COUNT, "position": ref("position")}),
-        "written": _closed({"written": _COUNT, "position": ref("position")}),
-        "count": _closed({"count": _COUNT}),
-        "reset": _closed({"reason": {"type": "string"}, "table": {"type": "string"}}, optional=("table",)),
+        "place": closed({"partition": COUNT, "offset": COUNT, "position": ref("position")}),
+        "written": closed({"written": COUNT, "position": ref("position")}),
+        "count": closed({"count": COUNT}),
+        "reset": closed({"reason": {"type": "string"}, "table": {"type": "string"}}, optional=("table",)),
     }
     for table in tables:
         made[row_name(table)] = _row(table)
         made[put_name(table)] = _row(table, named=True)
         made[delete_name(table)] = _delete(table)
         made[row_name(table, "line")] = _line(table)
-        made[row_name(table, "page")] = _closed(
+        made[row_name(table, "page")] = closed(
             {
                 "rows": {"type": "array", "items": ref(row_name(table)), "maxItems": limits.page_rows},
                 "next": {"type": ["string", "null"], "description": "The next page's cursor; null after the last."},
@@ -171,7 +172,7 @@ def _row(table: Described, *, named: bool = False) -> Node:
         **({"table": {"type": "string"}} if named else {}),
     }
     return {
-        **_closed({**_WHERE, **fields}, optional=tuple(fields)),
+        **closed({**_WHERE, **fields}, optional=tuple(fields)),
         "allOf": [_one_of("key", "key_base64"), _one_of("value", "value_base64")],
         "dependentRequired": {"key_base64": ["decode_error"], "value_base64": ["decode_error"]},
         "examples": [example_row(table)],
@@ -187,7 +188,7 @@ def _delete(table: Described) -> Node:
         "swept": {"const": True, "description": "Found by comparing: the tombstone itself was compacted away."},
     }
     return {
-        **_closed({"tombstone": {"const": True}, **_WHERE, **maybe}, optional=tuple(maybe)),
+        **closed({"tombstone": {"const": True}, **_WHERE, **maybe}, optional=tuple(maybe)),
         **_one_of("key", "key_base64"),
         "dependentRequired": {"key_base64": ["decode_error"]},
     }
@@ -201,7 +202,7 @@ def _either(name: str, codec: Codec) -> Node:
 def _line(table: Described) -> Node:
     """A line of a body that writes; where a row stood is taken and of no meaning."""
     no_place: Node = {"type": ["integer", "null"], "format": "int64"}
-    header = {"anyOf": [{"type": ["string", "null"]}, _closed({"base64": _BASE64})]}
+    header = {"anyOf": [{"type": ["string", "null"]}, closed({"base64": _BASE64})]}
     fields: Node = {
         "key": value_schema(table.key_codec),
         "key_base64": _BASE64,
@@ -221,7 +222,7 @@ def _line(table: Described) -> Node:
     value = {"oneOf": [{"required": ["value"]}, {"required": ["value_base64"]}, deletes]}
     example = example_row(table)
     return {
-        **_closed(fields, optional=tuple(fields)),
+        **closed(fields, optional=tuple(fields)),
         "allOf": [_one_of("key", "key_base64"), value],
         "examples": [
             {"key": example["key"], "value": example["value"]},
@@ -239,29 +240,29 @@ def _standing() -> Node:
         "topic_id": {"type": ["string", "null"], "description": "null while there is nothing right to show."},
         "key": codec,
         "value": codec,
-        "partitions": _COUNT,
-        "rows": {**_COUNT, "type": ["integer", "null"], "description": "null while there is nothing right to show."},
+        "partitions": COUNT,
+        "rows": {**COUNT, "type": ["integer", "null"], "description": "null while there is nothing right to show."},
         "position": ref("position"),
-        "lag": {**_COUNT, "type": ["integer", "null"], "description": "null while the cluster is away."},
+        "lag": {**COUNT, "type": ["integer", "null"], "description": "null while the cluster is away."},
         "state": {"enum": ["connecting", "catching-up", "ready", "failed"]},
         "why": {"type": ["string", "null"]},
         "deletes": {
             "enum": ["certain", "uncertain"],
             "description": "uncertain: a key that was deleted may still be shown.",
         },
-        "done": _COUNT,
-        "total": _COUNT,
+        "done": COUNT,
+        "total": COUNT,
         "seconds_left": {"type": ["number", "null"], "minimum": 0},
     }
     return {
-        **_closed(fields, optional=catching_up),
+        **closed(fields, optional=catching_up),
         "if": {"properties": {"state": {"const": "catching-up"}}},
         "then": {"required": list(catching_up)},
         "else": {"properties": dict.fromkeys(catching_up, False)},
     }
 
 
-def _closed(fields: Node, *, optional: tuple[str, ...] = ()) -> Node:
+def closed(fields: Node, *, optional: tuple[str, ...] = ()) -> Node:
     """An object with these fields and no others."""
     required = [name for name in fields if name not in optional]
     told: Node = {"type": "object", "properties": fields, "additionalProperties": False}

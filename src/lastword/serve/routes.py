@@ -29,6 +29,9 @@ Kind = Literal[
     "ready",
     "metrics",
     "openapi",
+    "board",
+    "board refused",
+    "board changes",
     "nowhere",
 ]
 # What a load balancer asks for, which has no token; they tell nothing that needs one.
@@ -57,6 +60,9 @@ _FIXED: dict[str, Kind] = {
     "/ready": "ready",
     "/openapi.json": "openapi",
     "/metrics": "metrics",
+    "/board": "board",
+    "/board/refused": "board refused",
+    "/board/changes": "board changes",
     f"/{SHORT}": "short rows",
 }
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
+from lastword.board.live import LiveBoard
+from lastword.board.topics import refuse_missing
 from lastword.core.codecs import Codec, codec_named
 from lastword.core.errors import BadInput, ClusterUnreachable
 from lastword.kafka.connection import Connection
@@ -16,6 +18,7 @@ from lastword.kafka.topic_names import refuse_illegal
 from lastword.replica.replica import Replica
 from lastword.replica.settings import ReplicaSettings
 from lastword.serve.access import AccessLog
+from lastword.serve.board import ServedBoard
 from lastword.serve.limits import Limits
 from lastword.serve.server import LOOPBACK, HttpServer, check_free
 from lastword.serve.service import LOOPBACK_NAMES, Service
@@ -62,6 +65,7 @@ class Running:
     url: str
     tables: tuple[ServedTable, ...]
     server: HttpServer
+    board: LiveBoard | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,17 +93,30 @@ class Front:
 
 @contextmanager
 def running(
-    connection: Connection, wanted: Sequence[Wanted], folder: Path, front: Front, *, limits: Limits | None = None
+    connection: Connection,
+    wanted: Sequence[Wanted],
+    folder: Path,
+    front: Front,
+    *,
+    limits: Limits | None = None,
+    board: Callable[[str], None] | None = None,
 ) -> Iterator[Running]:
-    """The tables, served until the end of the `with` block, each with a folder of its own; not all ready at once."""
+    """The tables, served until the end of the `with` block, each with a folder of its own; not all ready at once.
+
+    With `board` the board is served too, and written; it is told what happens to it.
+    """
     _check_distinct("name", [each.name for each in wanted])
     # The folders are named after the topics.
     _check_distinct("topic", [each.topic for each in wanted])
     check_free(front.host, front.port)
     for each in wanted:
         _check_there(connection, each.topic, folder)
+    if board is not None:
+        with suppress(ClusterUnreachable):  # then it is waited for
+            refuse_missing(connection)
     limits = limits or Limits()
     with ExitStack() as stack:
+        live = None if board is None else stack.enter_context(LiveBoard(connection, writes=True, tell=board))
         tables = []
         for each in wanted:
             replica = stack.enter_context(_replica(connection, each, folder / each.topic))
@@ -109,7 +126,8 @@ def running(
         for table in tables:
             # All of them before the first is waited for.
             stack.callback(table.writes.stop)
-        service = Service(tables, limits, front.tokens, (*LOOPBACK_NAMES, front.host))
+        served_board = None if live is None else ServedBoard(live)
+        service = Service(tables, limits, front.tokens, (*LOOPBACK_NAMES, front.host), served_board)
         stack.callback(service.close)
         server = HttpServer(
             service,
@@ -121,7 +139,7 @@ def running(
         # Stopped first, so that requests under way still find their table.
         stack.callback(server.stop)
         server.start()
-        yield Running(url=server.url, tables=tuple(tables), server=server)
+        yield Running(url=server.url, tables=tuple(tables), server=server, board=live)
 
 
 def _replica(connection: Connection, wanted: Wanted, folder: Path) -> Replica:

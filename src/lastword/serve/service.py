@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 from lastword.serve.answers import COMMON, Answer, Refused, answered_at, json_answer
+from lastword.serve.board import BoardStream, ServedBoard
 from lastword.serve.bodies import Bodies
 from lastword.serve.compression import compressed, is_long
 from lastword.serve.events import begins
@@ -60,6 +61,7 @@ class Service:
         limits: Limits,
         tokens: Tokens | None = None,
         names: Collection[str] = LOOPBACK_NAMES,
+        board: ServedBoard | None = None,
     ) -> None:
         self._tables = {table.name: table for table in tables}
         self._limits = limits
@@ -68,7 +70,9 @@ class Service:
         self._names = names
         self._bodies = Bodies(limits)
         self._waiting = Waiting(limits)
-        self._openapi = Answer(200, COMMON, document(self._tables.values(), limits, guarded=tokens is not None))
+        self._board = board
+        described = document(self._tables.values(), limits, guarded=tokens is not None, board=board is not None)
+        self._openapi = Answer(200, COMMON, described)
         # Pages take milliseconds, in which the event loop answers hundreds of point reads.
         self._paging = ThreadPoolExecutor(_PAGES, thread_name_prefix="pages")
         self.streams = Streams(limits, self._waiting)
@@ -106,6 +110,8 @@ class Service:
         given = parameters(route, request.query, self._limits) if request.query else {}
         if route.kind in ("changes", "all changes"):
             return await self._changes(route, given, request)
+        if route.kind == "board changes":
+            return self._board_changes(request)
         if not route.table:
             answer = self._of_all(route)
         else:
@@ -139,11 +145,15 @@ class Service:
             case "health":
                 return json_answer({"status": "ok"})
             case "ready":
-                return readiness(self._tables.values())
+                return readiness(self._tables.values(), board_is_ready=self._board is None or self._board.live.is_ready)
             case "metrics":
                 return self._metrics.answer()
             case "openapi":
                 return self._openapi
+            case "board":
+                return self._served_board().answer()
+            case "board refused":
+                return self._served_board().refused_answer()
             case _:
                 return json_answer({"tables": [standing(table) for table in self._tables.values()]})
 
@@ -178,10 +188,16 @@ class Service:
         stream = await self._unless_gone(request, self.streams.begin(tables, begun, several=several))
         if stream is None:
             return Answer(499, [], b"")
-        if request.method != "HEAD":
-            return stream
-        stream.close()
-        return Answer(200, stream.headers, b"")
+        return _headers_alone(stream) if request.method == "HEAD" else stream
+
+    def _board_changes(self, request: Request) -> Answer | Stream:
+        stream = BoardStream.begin(self.streams, self._served_board(), heartbeat_s=self._limits.heartbeat_s)
+        return _headers_alone(stream) if request.method == "HEAD" else stream
+
+    def _served_board(self) -> ServedBoard:
+        if self._board is None:
+            raise Refused(404, "no_such_route", "the board is not served here", "start the server with --board")
+        return self._board
 
     async def _unless_gone(self, request: Request, begin: Coroutine[Any, Any, Stream]) -> Stream | None:
         """Reading what was missed may take a while: it ends with the client that asked for it."""
@@ -225,6 +241,11 @@ class Service:
             limit = f"&limit={given['limit']}" if "limit" in given else ""
             headers.append(("link", f'</{table.name}?cursor={cursor}{limit}>; rel="next"'))
         return Answer(200, headers, b"[%b]" % b",".join(bodies))
+
+
+def _headers_alone(stream: Stream) -> Answer:
+    stream.close()
+    return Answer(200, stream.headers, b"")
 
 
 def _check_plain(request: Request) -> None:

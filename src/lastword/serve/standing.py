@@ -41,13 +41,15 @@ def standing(table: ServedTable) -> dict[str, Any]:
     return told
 
 
-def readiness(tables: Iterable[ServedTable]) -> Answer:
-    """200 when every table is ready, else Refused. Which one is not is told only where a token may be asked for."""
+def readiness(tables: Iterable[ServedTable], *, board_is_ready: bool = True) -> Answer:
+    """200 when all of it is ready, else Refused. Which table is not is told only where a token may be asked for."""
     states = [table.replica.state.name for table in tables]
     ready = states.count("ready")
     if ready < len(states):
         told = f"{ready} of {len(states)} tables are ready"
         raise Refused(503, "not_ready", told, "ask again soon; how each stands is at /tables")
+    if not board_is_ready:
+        raise Refused(503, "not_ready", "the board is not ready", "ask again soon")
     return json_answer({"ready": True})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -35,19 +35,17 @@ class Streams:
         self._replays = ThreadPoolExecutor(_REPLAYS, thread_name_prefix="missed changes")
         self._broadcasts: dict[str, Broadcast] = {}
         self._listeners: Counter[str] = Counter()
-        self._is_stopping = False
+        self.is_stopping = False
+        # Of streams that no broadcast wakes.
+        self.wakers: set[Callable[[], None]] = set()
         self.open = 0
         # Streams that the server ended, by the reason.
         self.cut: Counter[str] = Counter()
 
     async def begin(self, tables: Sequence[ServedTable], begins: Mapping[str, Position], *, several: bool) -> Stream:
         """A stream that is ready to run, to be closed; Refused where it can't begin. Without a begin it does now."""
-        if self._is_stopping:
-            raise stopping()
-        if self.open >= self._limits.streams:
-            raise Refused(503, "too_many_streams", "too many change streams are open", "ask again later")
+        self.admit()
         stream = Stream(self, several=several, heartbeat_s=self._limits.heartbeat_s)
-        self.open += 1
         try:
             for table in tables:
                 listener = Listener(table, self._joined(table), self._replays)
@@ -58,9 +56,19 @@ class Streams:
             raise
         return stream
 
+    def admit(self) -> None:
+        """Room for one more, which its `close` gives back; Refused where there is none."""
+        if self.is_stopping:
+            raise stopping()
+        if self.open >= self._limits.streams:
+            raise Refused(503, "too_many_streams", "too many change streams are open", "ask again later")
+        self.open += 1
+
     def stop(self) -> None:
         """Ends every stream, after what its client has not taken yet, and begins no more."""
-        self._is_stopping = True
+        self.is_stopping = True
+        for wake in self.wakers:
+            wake()
         for broadcast in self._broadcasts.values():
             broadcast.close()
         self._replays.shutdown(wait=False)
@@ -109,12 +117,12 @@ class Stream:
         for listener in self.listeners:
             listener.broadcast.subscribers.add(self._woken.set)
         try:
-            await outlet.send(events.RETRY + events.at_event(self._position()))
+            await outlet.send(events.RETRY + self._opening())
             while not gone.done():
                 if await self._send_what_is_there(outlet):
                     continue
                 if not await self._news():
-                    await outlet.send(events.heartbeat(self._position()))
+                    await outlet.send(self._heartbeat())
         except FellBehind:
             hint = "go on from the last id, and read faster"
             await self._cut(
@@ -137,6 +145,12 @@ class Stream:
                 listener.abandon()
                 listener.broadcast.subscribers.discard(self._woken.set)
             self._streams.leave(self)
+
+    def _opening(self) -> bytes:
+        return events.at_event(self._position())
+
+    def _heartbeat(self) -> bytes:
+        return events.heartbeat(self._position())
 
     async def _send_what_is_there(self, outlet: Outlet) -> bool:
         self._woken.clear()

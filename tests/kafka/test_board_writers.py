@@ -1,0 +1,203 @@
+"""One writer of the board at a time, killed at any instant: nothing is counted twice or lost, and all show the same."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from lastword.board import session
+from lastword.board.live import LiveBoard
+from lastword.board.registering import register_team
+from lastword.board.session import WRITER
+from lastword.kafka.connection import Connection
+from lastword.kafka.topics import delete_topic
+from lastword.kafka.transactions import Outgoing, Transactions
+from support.boards import (
+    act,
+    action,
+    badges_of,
+    board_topics,
+    counted_from_scratch,
+    kept,
+    row_of,
+    shown,
+    stats,
+    write,
+)
+from support.topics import records_of
+from support.waiting import eventually
+
+SOAK = os.environ.get("LASTWORD_SOAK")
+KILLS = 15 * int(SOAK) if SOAK else 5
+
+# Keeps what it has counted twenty times as often, so that most kills fall near a transaction.
+_WRITE = """\
+import sys
+from lastword.board import session
+from lastword.board.live import LiveBoard
+from lastword.kafka.connection import Connection
+session._COMMIT_EVERY_S = 0.05
+with LiveBoard(Connection(bootstrap_servers=sys.argv[1]), writes=True, tell=print) as live:
+    live.wait_until_ready(60)
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def topics(connection: Connection) -> Iterator[Connection]:
+    with board_topics(connection) as made:
+        yield made
+
+
+@contextmanager
+def busy_teams(connection: Connection, chance: random.Random) -> Iterator[None]:
+    """Teams that act, tell their numbers and make mistakes, all the time; some in transactions that they take back."""
+    done = threading.Event()
+    careful = Transactions(connection, "test-board-teams")
+
+    def play() -> None:
+        number = 0
+        while not done.wait(0.01):
+            number += 1
+            team = f"team-{chance.randrange(7)}"
+            act(connection, *[team] * chance.randrange(5))
+            told = stats(team, number, chance.randrange(number + 2))
+            write(connection, "team_stats", (team, told), (team, None if chance.random() < 0.1 else told))
+            write(connection, "actions", (None, chance.choice([b"{", None, b"[]", action("")])))
+            careful.write([Outgoing("actions", action(team))], Outgoing("actions", action("team-careful")))
+
+    thread = threading.Thread(target=play)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        careful.close()
+
+
+def kill_a_writer(connection: Connection, after_s: float) -> None:
+    """Runs one until it shows the board, and so long after that."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _WRITE, connection.bootstrap_servers],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    said = [line for line in iter(process.stdout.readline, "ready\n") if line]
+    assert said == []
+    threading.Event().wait(after_s)
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.soak
+def test_after_kills_of_the_writer_at_random_instants_every_record_is_counted_once(topics: Connection) -> None:
+    chance = random.Random(7)
+    with busy_teams(topics, chance):
+        for _ in range(KILLS):
+            kill_a_writer(topics, after_s=chance.random() * 0.7)
+    with LiveBoard(topics, writes=True) as live:
+        live.wait_until_ready(60)
+        expected = counted_from_scratch(topics)
+        assert expected.actions["team-careful"] > 0 < expected.refused
+        assert shown(live) == expected
+        assert live.board.missed == 0
+    # Many times, so that there was something to get wrong.
+    assert len(records_of(topics, "board_state")) > KILLS
+
+
+def test_the_recount_objects_to_rows_that_were_counted_twice(topics: Connection) -> None:
+    act(topics, *["team-1"] * 5)
+    with LiveBoard(topics, writes=True) as live:
+        live.wait_until_ready(30)
+    assert kept(topics).actions == {"team-1": 5}
+    for record in records_of(topics, "board_state"):
+        if record.key is not None and record.key.startswith(b"actions/"):
+            damaged = (record.value or b"").replace(b'"next_offset":', b'"next_offset":-')
+            write(topics, "board_state", (record.key.decode(), damaged))
+    with LiveBoard(topics, writes=False) as again:
+        again.wait_until_ready(30)
+        assert shown(again) != counted_from_scratch(topics)
+
+
+def told(live: LiveBoard) -> dict[str, Any]:
+    """What all must show alike: all but what each measures itself, and when."""
+    board = live.board.as_json()
+    for each in board["teams"]:
+        del each["lag"], each["actions_per_s"], each["processed_per_s"]
+    del board["at"], board["written"]
+    return {**board, "last": sorted(map(str, live.board.last_refused))}
+
+
+def test_the_newest_of_two_writes_and_both_show_the_same(topics: Connection) -> None:
+    said: list[str] = []
+    act(topics, "team-1", "team-2")
+    with LiveBoard(topics, writes=True, tell=said.append) as first:
+        first.wait_until_ready(30)
+        assert first.is_writer
+        with LiveBoard(topics, writes=True) as second:
+            second.wait_until_ready(30)
+            with busy_teams(topics, random.Random(3)):
+                eventually(lambda: not first.is_writer and bool(said))
+                register_team(topics, "team-99")
+                eventually(lambda: row_of(first, "team-99") != {} != row_of(second, "team-99"))
+            expected = counted_from_scratch(topics)
+            eventually(lambda: shown(first) == shown(second) == expected)
+            eventually(lambda: told(first) == told(second))
+            assert second.is_writer
+    assert said == ["the board is written by another process: this one goes on reading"]
+
+
+def test_a_writer_that_falls_silent_is_replaced(topics: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_SILENCE_S", 1.0)
+    with LiveBoard(topics, writes=True) as live:
+        live.wait_until_ready(30)
+        act(topics, "team-1")
+        # Another takes the id, and then does nothing with it.
+        silent = Transactions(topics, WRITER)
+        act(topics, "team-1")
+        eventually(lambda: not live.is_writer)
+        act(topics, "team-1")
+        eventually(lambda: shown(live).actions == {"team-1": 3})
+        eventually(lambda: live.is_writer)
+        silent.close()
+        eventually(lambda: kept(topics).actions == {"team-1": 3})
+    with LiveBoard(topics, writes=False) as again:
+        again.wait_until_ready(30)
+        assert (shown(again).actions, badges_of(again, "team-1")) == ({"team-1": 3}, ["first_action"])
+
+
+def test_a_reader_never_takes_the_writers_id(topics: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_SILENCE_S", 0.2)
+    writer = Transactions(topics, WRITER)
+    with LiveBoard(topics, writes=False) as live:
+        live.wait_until_ready(30)
+        act(topics, "team-1", "team-1")
+        eventually(lambda: shown(live).actions == {"team-1": 2})
+        assert "board_state" not in topics.reach().topics
+        act(topics, "team-1")
+        eventually(lambda: shown(live).actions == {"team-1": 3})
+    writer.write([], Outgoing("actions", action("team-1")))
+    writer.close()
+
+
+def test_deleting_its_state_makes_the_board_count_anew(topics: Connection) -> None:
+    act(topics, *["team-1"] * 4)
+    with LiveBoard(topics, writes=True) as live:
+        live.wait_until_ready(30)
+        eventually(lambda: kept(topics).actions == {"team-1": 4})
+        delete_topic(topics, "board_state")
+        register_team(topics, "team-2")
+        eventually(lambda: row_of(live, "team-2") != {} and shown(live).actions == {"team-1": 4})
+        eventually(lambda: kept(topics).actions == {"team-1": 4})

@@ -1,0 +1,69 @@
+"""Logs of `actions` and `team_stats`, and a writer of the board that is killed now and then: all in memory."""
+
+from __future__ import annotations
+
+import json
+
+from lastword.board.rows import Kept, rows_of
+from lastword.board.tally import Begun, Entry, Place
+from lastword.core.record import Record
+
+ID = "the-topic"
+# Of each record: how far its offset is from the one before, its key and its value.
+Log = list[tuple[int, tuple[bytes | None, bytes | None]]]
+
+
+def action(team: str) -> bytes:
+    return json.dumps({"customer": "c", "type": "t", "reason": "r", "team": team}).encode()
+
+
+def stats(team: str, processed: int, flagged: int) -> bytes:
+    return json.dumps({"team": team, "processed": processed, "flagged": flagged}).encode()
+
+
+def begun(topic: str, partition: int, *, identity: str = ID, start: int = 0, end: int = 10**6, ended: int = 0) -> Begun:
+    return Begun(Place(topic, partition), identity, start, end, ended)
+
+
+def kept_of(rows: dict[str, bytes], kept: Kept | None = None) -> Kept:
+    """What `board_state` says after these rows were written."""
+    made = kept or Kept()
+    for key, value in rows.items():
+        made.take(Record(key.encode(), value, 0, 0, 5))
+    return made
+
+
+def records_of(partition: int, log: Log) -> list[Record]:
+    records, offset = [], -1
+    for gap, (key, value) in log:
+        offset += gap
+        records.append(Record(key, value, partition, offset, offset))
+    return records
+
+
+class Crashing:
+    """A writer that reads some, keeps some, and is killed now and then; what it had not kept it reads again."""
+
+    def __init__(self, logs: dict[Place, list[Record]]) -> None:
+        self.logs = logs
+        self.kept = Kept()
+        self.start()
+
+    def start(self) -> None:
+        self.tally = self.kept.tally()
+        for place in self.logs:
+            self.tally.begin(begun(*place))
+
+    def read(self, place: Place, count: int) -> None:
+        stands = self.tally.counts[place].next_offset
+        for record in [record for record in self.logs[place] if record.offset >= stands][:count]:
+            self.tally.take(Entry.of(place.topic, ID, record))
+
+    def keep(self) -> None:
+        kept_of(rows_of(self.tally, self.tally.changed), self.kept)
+        self.tally.changed.clear()
+
+    def lose_position(self) -> None:
+        """What a writer does that keeps counts and positions apart, and is killed between the two."""
+        for count in self.kept.counts.values():
+            count.next_offset += 1

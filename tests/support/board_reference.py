@@ -1,0 +1,71 @@
+"""The board by counting in the plainest way: what every faster or longer way to it must come to."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from lastword.board.ranking import actions_of, numbers_of, refused_counts
+from lastword.board.tally import Tally
+from lastword.core.record import Record
+
+
+class Recount(NamedTuple):
+    actions: dict[str, int]
+    numbers: dict[str, tuple[int, int]]
+    refused: int
+
+
+def recount(actions: Iterable[Record], stats: Iterable[Record]) -> Recount:
+    """What these records come to, by rules that are written down here once more."""
+    counted: Counter[str] = Counter()
+    newest: dict[str, tuple[int, int]] = {}
+    refused = 0
+    for record in actions:
+        fields = _fields(record.value)
+        texts = [fields.get(name) for name in ("customer", "type", "reason", "team")]
+        if all(isinstance(text, str) and text for text in texts) and len(fields["team"]) <= 100:
+            counted[fields["team"]] += 1
+        else:
+            refused += 1
+    for record in stats:
+        team, fields = (record.key or b"").decode(), _fields(record.value)
+        processed, flagged = fields.get("processed", -1), fields.get("flagged", -1)
+        if record.value is None:
+            newest.pop(team, None)
+        elif _is_right(fields, team) and 0 <= flagged <= processed:
+            newest[team] = (processed, flagged)
+        else:
+            refused += 1
+    return Recount(dict(counted), newest, refused)
+
+
+def counted_by(tally: Tally) -> Recount:
+    """The same of a tally."""
+    numbers = {team: (each.processed, each.flagged) for team, each in numbers_of(tally).items()}
+    return Recount(dict(actions_of(tally)), numbers, sum(count for _, _, count in refused_counts(tally)))
+
+
+def shown_by(board: dict[str, Any]) -> Recount:
+    """The same of a board, as HTTP gives it."""
+    teams = board["teams"]
+    return Recount(
+        {each["team"]: each["actions"] for each in teams if each["actions"]},
+        {each["team"]: (each["processed"], each["flagged"]) for each in teams if each["processed"] is not None},
+        board["refused"]["total"],
+    )
+
+
+def _is_right(fields: dict[str, Any], team: str) -> bool:
+    are_numbers = type(fields.get("processed")) is int and type(fields.get("flagged")) is int
+    return are_numbers and fields.get("team") == team and 0 < len(team) <= 100
+
+
+def _fields(value: bytes | None) -> dict[str, Any]:
+    try:
+        fields = json.loads(value or b"null")
+    except ValueError:
+        return {}
+    return fields if isinstance(fields, dict) else {}
