@@ -9,7 +9,9 @@ import json
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
 
@@ -22,20 +24,20 @@ NAMES = {
     "ssl.ca.location": "ssl_cafile",
 }
 lines = [line.partition("=") for line in Path(sys.argv[1]).read_text().splitlines()]
-SETTINGS = {NAMES[name]: value for name, _, value in lines}
+SETTINGS: dict[str, Any] = {NAMES[name]: value for name, _, value in lines}
 SETTINGS["security_protocol"] = SETTINGS["security_protocol"].upper()
 TEAM = SETTINGS["sasl_plain_username"]
 STATS_EVERY_S = 3
 
 
-def restored():
+def restored() -> dict[str, Any]:
     """Our newest row of team_stats: the counters, and the position in new_users that they belong to."""
     consumer = KafkaConsumer(**SETTINGS)
     partitions = [TopicPartition("team_stats", number) for number in consumer.partitions_for_topic("team_stats")]
     consumer.assign(partitions)
     consumer.seek_to_beginning()
     ends = consumer.end_offsets(partitions)
-    row = {"team": TEAM, "processed": 0, "flagged": 0, "position": {}}
+    row: dict[str, Any] = {"team": TEAM, "processed": 0, "flagged": 0, "position": {}}
     while any(consumer.position(partition) < ends[partition] for partition in partitions):
         for records in consumer.poll(timeout_ms=500).values():
             for record in records:
@@ -49,13 +51,13 @@ def restored():
 class Team:
     """What the members of the team share: the counters, and the one producer that publishes them."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.row = restored()
         self.producer = KafkaProducer(**SETTINGS, acks="all")
         self.turn = threading.Lock()
         self.published_at = time.monotonic()
 
-    def take(self, records):
+    def take(self, records: Iterable[Any]) -> None:
         """A batch of one member: what was counted before, as our row says, is passed over."""
         with self.turn:
             for record in records:
@@ -71,7 +73,7 @@ class Team:
             if time.monotonic() - self.published_at > STATS_EVERY_S:
                 self.publish()
 
-    def publish(self):
+    def publish(self) -> None:
         """Counters and position are one record: there is no instant at which a crash could part them."""
         self.producer.flush()
         self.producer.send("team_stats", key=TEAM.encode(), value=json.dumps(self.row).encode()).get(30)
@@ -79,23 +81,23 @@ class Team:
         print(f"{TEAM}: {self.row['processed']} processed, {self.row['flagged']} flagged", flush=True)
 
 
-class Member(ConsumerRebalanceListener):
+class Member(ConsumerRebalanceListener):  # type: ignore[misc]
     """A member of the group with the team's name; it goes on where the team's row says."""
 
-    def __init__(self, team):
+    def __init__(self, team: Team) -> None:
         self.team = team
         self.consumer = KafkaConsumer(**SETTINGS, group_id=TEAM, enable_auto_commit=False, auto_offset_reset="earliest")
         self.consumer.subscribe(["new_users"], listener=self)
 
-    def on_partitions_revoked(self, revoked):
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         pass
 
-    def on_partitions_assigned(self, assigned):
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         for partition in assigned:
             if (offset := self.team.row["position"].get(str(partition.partition))) is not None:
                 self.consumer.seek(partition, offset)
 
-    def run(self, then=lambda: None):
+    def run(self, then: Callable[[], None] = lambda: None) -> None:
         while True:
             for records in self.consumer.poll(timeout_ms=500, max_records=500).values():
                 self.team.take(records)
@@ -104,12 +106,12 @@ class Member(ConsumerRebalanceListener):
                 then()
 
 
-def main():
+def main() -> None:
     team = Team()
     print(f"{TEAM}: goes on at {team.row['processed']} processed", flush=True)
-    helper = []
+    helper: list[threading.Thread] = []
 
-    def share():
+    def share() -> None:
         """With the first records there is work to share: a second member joins."""
         if not helper:
             helper.append(threading.Thread(target=lambda: Member(team).run(), daemon=True))

@@ -26,7 +26,7 @@ def test_each_part_is_a_command_on_the_cluster_and_the_generated_users_are_ended
         "--table",
         "teams-status=teams-status",
     ]
-    assert made["serve"] == ["serve", *tables, "--port", "80", *cluster]
+    assert made["serve"] == ["serve", *tables, "--board", "--port", "80", *cluster]
     run = ["run", str(FILE), "--set", "spark.driver.memory=1g"]
     assert made["pipeline"] == [*run, *cluster]
     assert made["users"] == ["demo", "users", "--rate", "50", "--topic", "new_users", *cluster]

@@ -34,6 +34,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
 
 
 def add(args: argparse.Namespace) -> int:
+    from lastword.board.registering import register_team
     from lastword.kafka import logins
     from lastword.kafka.security import login_like, write_client_file
     from lastword.kafka.users import add_user, check_user_name, team_rights
@@ -48,6 +49,7 @@ def add(args: argparse.Namespace) -> int:
         )
     rights = team_rights(args.name)
     password = add_user(connection, args.name, rights)
+    register_team(connection, args.name)
     login = login_like(connection.properties, args.name, password)
     file = default_home() / "teams" / f"{args.name}.properties"
     write_client_file(file, connection.bootstrap_servers, login)

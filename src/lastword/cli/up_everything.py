@@ -32,7 +32,8 @@ _LAST_READ_S = 15.0
 _TRY = {
     "{curl}/users/user-1": "a profile over HTTP",
     "{curl}/tables/team_stats/rows": "what each team has seen and flagged",
-    "lastword get team_stats team-1": "the same of one team, from Kafka",
+    "lastword board": "who leads, live",
+    "lastword get team_stats team-1": "the numbers of one team, from Kafka",
     "lastword sql 'SELECT team, flagged FROM team_stats'": "Spark SQL over it",
     "lastword status": "what runs, since when, and where its log is",
     "lastword down": "end it all; the data is kept",
@@ -142,11 +143,13 @@ class Everything:
     def _make_topics(self, plan: Pipeline) -> int:
         """The number of profiles."""
         from lastword.demo.topics import fill_profiles, make_fraud_topics
+        from lastword.demo.user_topic import ensure_first_users
         from lastword.pipeline.topics import make_own_topics
 
         self._progress.step("making topics")
         connection = self._cluster.connection
         make_fraud_topics(connection)
+        ensure_first_users(connection)
         make_own_topics(connection, plan)
         return fill_profiles(connection)
 

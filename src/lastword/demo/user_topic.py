@@ -22,6 +22,7 @@ from lastword.kafka.writing import LoadStopped, load
 TOPIC = "new_users"
 _PATIENCE_S = 30.0
 _TAIL = 100
+_FIRST_USERS = 5_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,14 @@ def write_users(
         told = f"{early.acknowledged} users were written to {topic}: start it again, and it goes on after them"
         raise LoadStopped(early.cause, told, early.acknowledged) from None
     return Written(users=written, first=first, seconds=time.monotonic() - began)
+
+
+def ensure_first_users(connection: Connection) -> None:
+    """Some thousands in a topic that never had any, so that there is something to see at once."""
+    make_if_missing(connection, TOPIC, partitions=PARTITIONS, settings=AN_HOUR)
+    _, end = log_bounds(connection, TOPIC)
+    if sum(end.values()) == 0:
+        write_users(connection, count=_FIRST_USERS)
 
 
 def next_number(connection: Connection, topic: str) -> int:

@@ -249,7 +249,7 @@ class PipelineRun:
         tables.write(self._progress)
         self._standing.committed(
             self._progress,
-            tasks=len(reports),
+            tasks=sum(1 for shares in tasks if shares),
             records=sum(report.records for report in reports),
             newest_ms=max((report.newest_ms for report in reports if report.newest_ms is not None), default=None),
             seconds=time.monotonic() - began,

@@ -57,7 +57,7 @@ def parts(cluster: Sequence[str], choices: Choices, *, token_file: Path | None =
     tables = [word for name, topic in served.items() for word in ("--table", f"{name}={topic}")]
     locked = [] if token_file is None else ["--token-file", str(token_file)]
     words = {
-        SERVE: ["serve", *tables, "--port", str(choices.http_port), *locked],
+        SERVE: ["serve", *tables, "--board", "--port", str(choices.http_port), *locked],
         PIPELINE: ["run", str(FILE), "--set", "spark.driver.memory=1g"],
         USERS: ["demo", "users", "--rate", str(choices.rate), "--topic", plan.source.topic],
     }

@@ -1,0 +1,161 @@
+"""A program of somebody else's, with kafka-python, as a team on a cluster that is locked."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from lastword.board.live import LiveBoard
+from lastword.board.ranking import Team
+from lastword.board.topics import STATE
+from lastword.cli.options import read_properties
+from lastword.core.errors import LastwordError, NotFound
+from lastword.demo.topics import make_fraud_topics
+from lastword.demo.user_topic import write_users
+from lastword.kafka.connection import Connection
+from lastword.kafka.groups import GroupPosition
+from lastword.kafka.local import LocalCluster
+from lastword.kafka.reading import log_bounds, read_log
+from lastword.kafka.topics import create_topic
+from lastword.kafka.users import list_users
+from lastword.table import Table
+from support.command_line import JARS, CommandLine
+from support.waiting import eventually
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "outside_team.py"
+_LONG_S = 90
+
+
+@pytest.fixture(scope="module")
+def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    folder = tmp_path_factory.mktemp("locked")
+    with LocalCluster(name="locked", folder=folder / "cluster", jars=JARS, owned=True) as cluster:
+        cluster.start(port=0, security="scram-tls")
+        make_fraud_topics(cluster.connection)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def settings(locked: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of team-16, as `team add` wrote them."""
+    assert locked.client_file is not None
+    line = CommandLine(
+        home=tmp_path_factory.mktemp("line") / "home", environ={"LASTWORD_CONFIG": str(locked.client_file)}
+    )
+    said = line("team", "add", "team-16")
+    file = line.home / "teams" / "team-16.properties"
+    password = read_properties(file)["sasl.password"]
+    assert said.startswith("team team-16: read new_users, team_stats; write actions, team_stats; group team-16\n")
+    assert f"are in {file}, which only you can read" in said
+    for words in (f'sasl_plain_password="{password}",', f"sasl.password={password}", f'password="{password}";'):
+        assert words in said
+    assert file.stat().st_mode & 0o077 == 0
+    again = line.run("team", "add", "team-16")
+    assert (again.returncode, "user 'team-16' exists already" in again.stderr) == (1, True)
+    return file
+
+
+@pytest.fixture(scope="module")
+def team(settings: Path) -> Connection:
+    properties = read_properties(settings)
+    return Connection(bootstrap_servers=properties.pop("bootstrap.servers"), properties=properties)
+
+
+def started(settings: Path, log: Path) -> subprocess.Popen[bytes]:
+    with log.open("ab") as said:
+        return subprocess.Popen([sys.executable, str(EXAMPLE), str(settings)], stdout=said, stderr=said)
+
+
+def shown(board: LiveBoard) -> Team:
+    return next(team for team in board.board.teams if team.team == "team-16")
+
+
+def counted(board: LiveBoard) -> tuple[int | None, int | None]:
+    return shown(board).processed, shown(board).flagged
+
+
+def publishes_all(board: LiveBoard, connection: Connection) -> bool:
+    """It publishes with a record that comes some seconds after the last time."""
+    write_users(connection, count=1)
+    time.sleep(4)
+    return counted(board) == recounted(connection)
+
+
+@contextmanager
+def arriving_users(connection: Connection) -> Iterator[None]:
+    ended = threading.Event()
+    options = {"per_second": 100, "stopped": ended.is_set}
+    thread = threading.Thread(target=write_users, args=(connection,), kwargs=options)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def recounted(connection: Connection) -> tuple[int, int]:
+    users = [json.loads(record.value or b"") for batch in read_log(connection, "new_users") for record in batch]
+    return len(users), sum("Linux" in user["user_agent"] for user in users)
+
+
+def test_it_earns_its_badges_in_order_and_restores_its_counters_after_a_kill(
+    locked: LocalCluster, settings: Path, tmp_path: Path
+) -> None:
+    admin, log = locked.connection, tmp_path / "team.log"
+    with LiveBoard(admin, writes=True) as board:
+        board.wait_until_ready(_LONG_S)
+        assert shown(board).badges == {}
+        program = started(settings, log)
+        try:
+            eventually(lambda: "connected" in shown(board).badges, within_s=_LONG_S)
+            with arriving_users(admin):
+                eventually(lambda: len(shown(board).badges) == 4, within_s=_LONG_S)
+                earned = dict(shown(board).badges)
+                os.kill(program.pid, signal.SIGKILL)
+                program.wait()
+                processed = counted(board)[0] or 0
+                program = started(settings, log)
+                eventually(lambda: (counted(board)[0] or 0) > processed, within_s=_LONG_S)
+            eventually(lambda: publishes_all(board, admin), within_s=_LONG_S)
+        finally:
+            program.kill()
+            program.wait()
+    said = log.read_text()
+
+    assert sorted(earned, key=earned.__getitem__) == ["connected", "first_action", "shared_work", "first_stats"]
+    assert processed > 0
+    assert f"team-16: goes on at {processed} processed" in said
+    assert "Traceback" not in said
+
+
+def test_it_is_refused_everything_else(locked: LocalCluster, team: Connection) -> None:
+    create_topic(locked.connection, "secret", partitions=1)
+    with Table(locked.connection, "actions") as actions:
+        actions.put("k", {"customer": "x"})
+
+    assert set(team.reach().topics) == {"new_users", "actions", "team_stats"}
+    with pytest.raises(NotFound):
+        team.topic("secret")
+    with pytest.raises(NotFound):
+        team.topic(STATE)
+    with pytest.raises(LastwordError, match="needs the right Read on the topic"):
+        list(read_log(team, "actions"))
+    with Table(team, "new_users") as users, pytest.raises(LastwordError, match="needs the right Write on the topic"):
+        users.put("k", {})
+    with pytest.raises(LastwordError, match="needs the right Read on the consumer group"):
+        GroupPosition(team, "team-1").commit({"new_users": log_bounds(team, "new_users")[1]})
+    with pytest.raises(LastwordError, match="needs the right Create on the topic"):
+        create_topic(team, "mine", partitions=1)
+    with pytest.raises(LastwordError, match="needs the rights Describe and Alter on the cluster"):
+        list_users(team)
