@@ -12,7 +12,7 @@ WORKERS ?= 3
 
 help:
 	@echo "make setup   the virtual environment .venv with the command lastword, the jars of Kafka and Spark, and Spark made ready"
-	@echo "make up      Kafka, generated users, the pipeline on Spark, HTTP; prints 'ready' (PORT=19092 HTTP_PORT=18090 for other ports)"
+	@echo "make up      Kafka, generated users, the pipeline on Spark, HTTP; prints 'ready' (PORT=19092 HTTP_PORT=18090 for other ports, SECURE=1: locked)"
 	@echo "make down    end it all (the data is kept)"
 	@echo "make test    the tests, on real Kafka and real Spark"
 	@echo "make check   lint, types, layers and unit tests (under a minute)"
@@ -37,7 +37,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $(STAMP)
 
 up: setup
-	@$(LASTWORD) up --detach $(if $(PORT),--port $(PORT)) $(if $(HTTP_PORT),--http-port $(HTTP_PORT))
+	@$(LASTWORD) up --detach $(if $(PORT),--port $(PORT)) $(if $(HTTP_PORT),--http-port $(HTTP_PORT)) $(if $(SECURE),--secure)
 
 down: $(STAMP)
 	@$(LASTWORD) down

@@ -19,6 +19,12 @@ from support.command_line import JARS, CommandLine
 from support.processes import started_with
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--security", choices=["open", "scram", "scram-tls"], default="open", help="of the cluster that tests share"
+    )
+
+
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_left() -> Iterator[None]:
     """Whatever the tests of this process start inherits a mark, and none that has it may run when they are over."""
@@ -34,17 +40,17 @@ def nothing_is_left() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """Open, or as `--security` says: what works on one of them works on the others."""
     folder = tmp_path_factory.mktemp("cluster")
     with LocalCluster(name="tests", folder=folder, jars=JARS, owned=True, temporary=True) as local:
-        local.start(port=0)
+        local.start(port=0, security=request.config.getoption("--security"))
         yield local
 
 
 @pytest.fixture(scope="session")
 def connection(cluster: LocalCluster) -> Connection:
-    assert cluster.spec is not None
-    return Connection(bootstrap_servers=cluster.spec.bootstrap_servers)
+    return cluster.connection
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +80,11 @@ def users(connection: Connection, topic_name: str) -> Iterator[Table]:
 
 
 @pytest.fixture
-def lastword(connection: Connection, tmp_path: Path) -> CommandLine:
+def lastword(cluster: LocalCluster, connection: Connection, tmp_path: Path) -> CommandLine:
     """The command line, pointed at the tests' cluster."""
-    return CommandLine(home=tmp_path / "home", environ={"LASTWORD_BOOTSTRAP_SERVERS": connection.bootstrap_servers})
+    config = {} if cluster.client_file is None else {"LASTWORD_CONFIG": str(cluster.client_file)}
+    servers = {"LASTWORD_BOOTSTRAP_SERVERS": connection.bootstrap_servers}
+    return CommandLine(home=tmp_path / "home", environ={**servers, **config})
 
 
 @pytest.fixture

@@ -93,12 +93,14 @@ def local(
     brokers: int | None = None,
     port: int = 0,
     settings: Mapping[str, str] | None = None,
+    secure: bool = False,
     home: Path | None = None,
 ) -> Cluster:
     """A local cluster that ends with this process, however it ends.
 
     Without a name it is a fresh one that leaves nothing behind; with a name its topics are kept under the home. One
-    that runs already, because someone else started it, is used and goes on running.
+    that runs already, because someone else started it, is used and goes on running. A `secure` one asks for passwords,
+    and this program is its administrator.
     """
     base = home or default_home()
     if name is None:
@@ -106,8 +108,8 @@ def local(
     else:
         cluster = LocalCluster.at(base, default_jars(base), name, owned=True)
     try:
-        started = cluster.start(brokers=brokers, port=port, settings=settings)
+        cluster.start(brokers=brokers, port=port, settings=settings, security="scram" if secure else None)
     except BaseException:
         cluster.close()
         raise
-    return Cluster(Connection(bootstrap_servers=started.bootstrap_servers), cluster)
+    return Cluster(cluster.connection, cluster)

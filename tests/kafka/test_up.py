@@ -53,7 +53,7 @@ class House:
         make_own_topics(connection, teams.pipeline())
         with PortPicker() as ports:
             choices = teams.Choices(http_port=ports.free(), rate=20)
-        wanted = teams.wanted(cluster, servers, choices, is_owned=False)
+        wanted = teams.wanted(cluster, choices, token_file=None, is_owned=False)
         without_spark = tuple(part for part in wanted.parts if part.name != teams.PIPELINE)
         upkeep = Upkeep(folder=line.home / "up")
         upkeep.start(replace(wanted, parts=without_spark), line.environment())

@@ -97,7 +97,7 @@ def test_what_would_not_be_a_name_in_a_properties_file_is_refused(name: str) -> 
 def test_values_are_written_as_java_reads_them(tmp_path: Path) -> None:
     spec = ClusterSpec(name="dev", cluster_id="x", brokers=(BROKER,), settings={"a.b": " c\\d é 日 🦆\n#=:"})
     files = NodeFiles(folder=tmp_path / "node-1")
-    write_settings(files, spec, BROKER)
+    write_settings(files, spec, BROKER, {})
     assert files.properties.read_text().splitlines()[-1] == (
         r"a.b=\u0020c\u005cd\u0020\u00e9\u0020\u65e5\u0020\ud83e\udd86\u000a#=:"
     )
@@ -105,7 +105,7 @@ def test_values_are_written_as_java_reads_them(tmp_path: Path) -> None:
 
 def test_a_data_folder_with_a_comma_is_refused_because_kafka_would_see_two(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="has a comma"):
-        write_settings(NodeFiles(folder=tmp_path / "a,b" / "node-1"), SPEC, BROKER)
+        write_settings(NodeFiles(folder=tmp_path / "a,b" / "node-1"), SPEC, BROKER, {})
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ def test_the_pipeline_that_up_runs_is_the_file_of_the_repository() -> None:
 
 
 def test_each_part_is_a_command_on_the_cluster_and_the_generated_users_are_ended_first() -> None:
-    made = {part.name: list(part.command[3:]) for part in parts("127.0.0.1:9", Choices(http_port=80))}
+    cluster = ["--bootstrap-servers", "127.0.0.1:9"]
+    made = {part.name: list(part.command[3:]) for part in parts(cluster, Choices(http_port=80))}
     assert list(made) == ["serve", "pipeline", "users"]
     tables = [
         "--table",
@@ -25,7 +26,6 @@ def test_each_part_is_a_command_on_the_cluster_and_the_generated_users_are_ended
         "--table",
         "teams-status=teams-status",
     ]
-    cluster = ["--bootstrap-servers", "127.0.0.1:9"]
     assert made["serve"] == ["serve", *tables, "--port", "80", *cluster]
     run = ["run", str(FILE), "--set", "spark.driver.memory=1g"]
     assert made["pipeline"] == [*run, *cluster]

@@ -7,6 +7,7 @@ import sys
 from importlib.util import find_spec
 
 from lastword.cli import options
+from lastword.cli.broker_users import add_user_actions
 from lastword.cli.output import Progress, note, print_json, print_table
 from lastword.core.errors import BadInput, LastwordError, NotFound
 
@@ -36,6 +37,12 @@ def parser(verb: str) -> argparse.ArgumentParser:
         metavar="KEY=VALUE",
         help="any broker setting, kept for later starts; KEY= gives it back to its default",
     )
+    start_.add_argument(
+        "--secure",
+        action="store_true",
+        help="let in only who has a password (SCRAM-SHA-256) and a right; lastword is the administrator (set once)",
+    )
+    start_.add_argument("--tls", action="store_true", help="with --secure: over TLS, with certificates made for it")
     options.sub_parser(subs, "stop", "stop it in order; its topics are kept", "lastword broker stop", stop)
     status_ = options.sub_parser(
         subs, "status", "what runs, where; exit code 1 if not all of it", "lastword broker status", status
@@ -53,7 +60,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
         "lastword broker fetch",
         fetch,
     )
-    for sub in subs.choices.values():
+    for sub in [*subs.choices.values(), *add_user_actions(subs)]:
         sub.add_argument("--cluster", default="default", metavar="NAME", help="default: default")
     return made
 
@@ -61,11 +68,18 @@ def parser(verb: str) -> argparse.ArgumentParser:
 def start(args: argparse.Namespace) -> int:
     progress = Progress()
     cluster = options.local_cluster(args.cluster, progress.line)
-    began = cluster.start(brokers=args.brokers, port=args.port, settings=options.settings(args.set))
+    settings, security = options.settings(args.set), options.security(args)
+    began = cluster.start(brokers=args.brokers, port=args.port, settings=settings, security=security)
     progress.clear()
+    config = cluster.client_file
     if args.json:
         print_json(
-            {"bootstrap_servers": began.bootstrap_servers, "started": began.started, "recovered": began.recovered}
+            {
+                "bootstrap_servers": began.bootstrap_servers,
+                "started": began.started,
+                "recovered": began.recovered,
+                "config": config and str(config),
+            }
         )
         return 0
     if began.recovered:
@@ -73,6 +87,8 @@ def start(args: argparse.Namespace) -> int:
         print(f"broker {which} had not been stopped in order: its log was recovered, nothing acknowledged is lost")
     how = f"ready after {began.seconds:.1f} s" if began.started else "was running already and is ready"
     print(f"cluster {args.cluster}: {how} at {began.bootstrap_servers}")
+    if config is not None:
+        print(f"it asks for a password; log in as its administrator with  --config {config}")
     return 0
 
 

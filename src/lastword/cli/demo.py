@@ -108,7 +108,6 @@ def users(args: argparse.Namespace) -> int:
 
 def _cluster_of_its_own() -> tuple[LocalCluster, Connection]:
     """A fresh cluster on a free port: the play needs none of the user's, and leaves nothing behind."""
-    from lastword.kafka.connection import Connection
     from lastword.kafka.local import LocalCluster
 
     progress = Progress()
@@ -120,7 +119,7 @@ def _cluster_of_its_own() -> tuple[LocalCluster, Connection]:
         raise
     progress.clear()
     print(f"cluster ready after {began.seconds:.1f} s at {began.bootstrap_servers}")
-    return cluster, Connection(bootstrap_servers=began.bootstrap_servers)
+    return cluster, cluster.connection
 
 
 def _say(numbers: object, title: str, command: str, seen: str) -> None:

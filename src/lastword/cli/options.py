@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from lastword.cli.output import Progress
     from lastword.kafka.connection import Connection
     from lastword.kafka.local import LocalCluster
+    from lastword.kafka.security import Security
     from lastword.up.upkeep import Upkeep
 
 Run = Callable[[argparse.Namespace], int]
@@ -130,11 +132,23 @@ def connection(args: argparse.Namespace) -> Connection:
     path = args.config or os.environ.get("LASTWORD_CONFIG")
     properties = read_properties(Path(path)) if path else {}
     named = properties.pop("bootstrap.servers", None)
-    servers = args.bootstrap_servers or os.environ.get("LASTWORD_BOOTSTRAP_SERVERS") or named or _local_servers()
-    utf8(servers)
-    chosen = Connection(bootstrap_servers=servers, properties=properties)
+    servers = args.bootstrap_servers or os.environ.get("LASTWORD_BOOTSTRAP_SERVERS") or named
+    if servers is not None:
+        utf8(servers)
+        chosen = Connection(bootstrap_servers=servers, properties=properties)
+    else:
+        # Without any settings it is the administrator of the local cluster who asks.
+        chosen = _local_connection()
+        chosen = replace(chosen, properties=properties) if properties else chosen
     restore_left_behind(chosen, default_home(), note)
     return chosen
+
+
+def security(args: argparse.Namespace) -> Security | None:
+    """What --secure and --tls ask for; None when they are not given."""
+    if args.tls and not args.secure:
+        raise BadInput("--tls is about a cluster that asks for passwords: give --secure, too")
+    return None if not args.secure else "scram-tls" if args.tls else "scram"
 
 
 def local_cluster(name: str, tell: Callable[[str], None], *, owned: bool = False) -> LocalCluster:
@@ -171,12 +185,14 @@ def read_properties(path: Path) -> dict[str, str]:
     return settings
 
 
-def _local_servers() -> str:
+def _local_connection() -> Connection:
+    """For the administrator of the local cluster."""
     from lastword.kafka.cluster_files import load_spec, node_files
     from lastword.kafka.liveness import is_running
+    from lastword.kafka.readiness import connection_to
 
     folder = default_home() / "clusters" / "default"
     spec = load_spec(folder)
     if spec is None or not any(is_running(node_files(folder, broker)) for broker in spec.brokers):
         raise ClusterUnreachable(NO_LOCAL_CLUSTER)
-    return spec.bootstrap_servers
+    return connection_to(folder, spec)

@@ -65,6 +65,12 @@ def _up_parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--port", type=count, metavar="P", help="Kafka's; default 9092; 0: a free one")
     made.add_argument("--http-port", type=count, metavar="P", help="default 8090, or that of last time; 0: a free one")
+    made.add_argument(
+        "--secure",
+        action="store_true",
+        help="a cluster that lets in only who has a password and a right, and HTTP that asks for a token (set once)",
+    )
+    made.add_argument("--tls", action="store_true", help="with --secure: Kafka over TLS, with certificates made for it")
     made.add_argument("--rate", type=count, metavar="N", help="generated users a second (default 50)")
     made.add_argument(
         "--from",
@@ -96,10 +102,10 @@ def down(_args: argparse.Namespace) -> int:
 def _cluster_alone(args: argparse.Namespace) -> int:
     cluster = options.local_cluster("default", Progress().line, owned=not args.detach)
     if args.detach:
-        _make_ready(cluster, args.port)
+        _make_ready(cluster, args)
         return 0
     with cluster:
-        began = _make_ready(cluster, args.port)
+        began = _make_ready(cluster, args)
         if not began.started:
             print("\nThe cluster was running already and goes on running; stop it with  lastword down")
             return 0
@@ -111,14 +117,13 @@ def _cluster_alone(args: argparse.Namespace) -> int:
         return 0
 
 
-def _make_ready(cluster: LocalCluster, port: int | None) -> Started:
+def _make_ready(cluster: LocalCluster, args: argparse.Namespace) -> Started:
     from lastword.demo.topics import fill_profiles
-    from lastword.kafka.connection import Connection
 
-    began = cluster.start(port=port)
+    began = cluster.start(port=args.port, security=options.security(args))
     Progress().clear()
     tell_start(began)
-    rows = fill_profiles(Connection(bootstrap_servers=began.bootstrap_servers))
+    rows = fill_profiles(cluster.connection)
     print(f"ready: table {TABLE} with {rows} rows at {began.bootstrap_servers}")
     print_try(_TRY)
     return began

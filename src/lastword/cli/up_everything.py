@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lastword.kafka.local import Started
     from lastword.pipeline.plan import Pipeline
     from lastword.pipeline.takeover import Choice
+    from lastword.up.http_tokens import HttpTokens
     from lastword.up.readiness import Asking
     from lastword.up.teams import Choices
 
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 _READY_S = 300.0
 _LAST_READ_S = 15.0
 _TRY = {
-    "curl -s {url}/users/user-1": "a profile over HTTP",
-    "curl -s {url}/tables/team_stats/rows": "what each team has seen and flagged",
+    "{curl}/users/user-1": "a profile over HTTP",
+    "{curl}/tables/team_stats/rows": "what each team has seen and flagged",
     "lastword get team_stats team-1": "the same of one team, from Kafka",
     "lastword sql 'SELECT team, flagged FROM team_stats'": "Spark SQL over it",
     "lastword status": "what runs, since when, and where its log is",
@@ -94,17 +95,18 @@ class Everything:
             if not args.detach and not is_running:
                 self._ownership.enter_context(self._upkeep.owned())
                 self._is_ours = True
-            began = self._cluster.start(port=args.port)
+            began = self._cluster.start(port=args.port, security=options.security(args))
             self._progress.clear()
             tell_start(began)
-            rows = self._make_topics(began.bootstrap_servers, plan)
+            rows = self._make_topics(plan)
             if args.begin is not None:
-                self._begin_at(args.begin, began.bootstrap_servers, plan)
+                self._begin_at(args.begin, plan)
             # What runs in another's foreground stays his, also with other choices.
             is_owned = self._upkeep.is_owned if is_running else self._is_ours
-            wanted = teams.wanted(self._cluster, began.bootstrap_servers, choices, is_owned=is_owned)
+            tokens = self._tokens()
+            wanted = teams.wanted(self._cluster, choices, token_file=tokens.file, is_owned=is_owned)
             self._upkeep.start(wanted, _environment())
-        with closing(_asking(choices, plan)) as asking:
+        with closing(self._asking(choices, plan)) as asking:
             generation = await_ready(self._upkeep, asking, within_s=_READY_S, show=self._progress.step, tell=self._tell)
         self._is_ready = True
         self._progress.clear()
@@ -112,7 +114,10 @@ class Everything:
             f"ready: table {TABLE} with {rows} rows at {began.bootstrap_servers}, "
             f"pipeline {plan.app} in generation {generation}, HTTP at {choices.url}"
         )
-        print_try({command.format(url=choices.url): meaning for command, meaning in _TRY.items()})
+        if tokens.file is not None:
+            print(f"It is locked: HTTP wants a token of {tokens.file}, Kafka a password of {self._cluster.client_file}")
+        curl = f"curl -s {tokens.curl}{choices.url}"
+        print_try({command.format(curl=curl): meaning for command, meaning in _TRY.items()})
 
     def _choices(self, args: argparse.Namespace) -> Choices:
         """What this run should be like; BadInput when its HTTP port is another's."""
@@ -134,24 +139,32 @@ class Everything:
             )
         return choices
 
-    def _make_topics(self, bootstrap_servers: str, plan: Pipeline) -> int:
+    def _make_topics(self, plan: Pipeline) -> int:
         """The number of profiles."""
         from lastword.demo.topics import fill_profiles, make_fraud_topics
-        from lastword.kafka.connection import Connection
         from lastword.pipeline.topics import make_own_topics
 
         self._progress.step("making topics")
-        connection = Connection(bootstrap_servers=bootstrap_servers)
+        connection = self._cluster.connection
         make_fraud_topics(connection)
         make_own_topics(connection, plan)
         return fill_profiles(connection)
 
-    def _begin_at(self, choice: Choice, bootstrap_servers: str, plan: Pipeline) -> None:
+    def _tokens(self) -> HttpTokens:
+        from lastword.up.http_tokens import http_tokens
+
+        return http_tokens(self._upkeep.folder, is_locked=self._cluster.client_file is not None)
+
+    def _asking(self, choices: Choices, plan: Pipeline) -> Asking:
+        from lastword.up.readiness import Asking
+
+        return Asking(choices.url, plan.status, plan.app, token=self._tokens().reading)
+
+    def _begin_at(self, choice: Choice, plan: Pipeline) -> None:
         """Once, and not at each start of the pipeline: that would pass over what expires later."""
-        from lastword.kafka.connection import Connection
         from lastword.pipeline.takeover import new_owner, take_over
 
-        taken = take_over(Connection(bootstrap_servers=bootstrap_servers), plan, owner=new_owner(), choice=choice)
+        taken = take_over(self._cluster.connection, plan, owner=new_owner(), choice=choice)
         for line in taken.skipped:
             self._tell(line)
 
@@ -188,7 +201,7 @@ class Everything:
             self._progress.step("the pipeline reads what is left")
             choices = teams.Choices(**self._upkeep.wanted.choices)
             # A courtesy: nothing that is wrong with it may keep the end.
-            with suppress(LastwordError), closing(_asking(choices, teams.pipeline())) as asking:
+            with suppress(LastwordError), closing(self._asking(choices, teams.pipeline())) as asking:
                 await_all_read(asking, since_ms=now_ms(), within_s=_LAST_READ_S)
 
 
@@ -207,12 +220,6 @@ def print_try(commands: dict[str, str]) -> None:
     width = max(map(len, lines))
     for command, meaning in lines.items():
         print(f"  {command:<{width}}  {meaning}", flush=True)
-
-
-def _asking(choices: Choices, plan: Pipeline) -> Asking:
-    from lastword.up.readiness import Asking
-
-    return Asking(choices.url, plan.status, plan.app)
 
 
 def _environment() -> dict[str, str]:

@@ -6,14 +6,23 @@ import os
 from pathlib import Path
 
 
-def write_durably(path: Path, content: bytes) -> None:
-    """The file with this content, safe on the disk on return; a crash leaves the old one or the new one."""
+def write_durably(path: Path, content: bytes, *, private: bool = False) -> None:
+    """The file with this content, safe on the disk on return; a crash leaves the old one or the new one.
+
+    One that is `private` nobody but its owner can read, at no moment.
+    """
     half_written = path.with_name(f"{path.name}.new")
-    half_written.write_bytes(content)
+    half_written.unlink(missing_ok=True)
+    with open(half_written, "xb", opener=_private if private else None) as file:
+        file.write(content)
     sync(half_written)
     # Rename last: whoever finds the file may trust it.
     half_written.replace(path)
     sync(path.parent)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def sync(path: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from lastword.core.errors import BadInput, ClusterUnreachable
 from lastword.core.position import Position
@@ -92,7 +92,8 @@ def _runs_before_ends(messages: list[Any], topic: str, ends: dict[int, int], pen
             runs.append((partition, run))
     # After the records: those of a partition come before the notice of its end.
     for notice in notices:
-        if not is_record(notice, topic) and notice.offset() >= ends.get(notice.partition(), 0):
+        is_end = not is_record(notice, topic) and notice.error().code() == KafkaError._PARTITION_EOF
+        if is_end and notice.offset() >= ends.get(notice.partition(), 0):
             pending.pop(notice.partition(), None)
     for partition in [p for p, at in pending.items() if at >= ends[p]]:
         del pending[partition]

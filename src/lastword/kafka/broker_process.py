@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from lastword.core.durable import write_durably
 from lastword.core.errors import BrokerFailed
+from lastword.core.quoting import quoted
 from lastword.kafka import warden
 from lastword.kafka.broker_log import refused_setting, without_frames
 from lastword.kafka.cluster_files import ClusterSpec, NodeFiles
@@ -31,24 +33,30 @@ class Jvm:
         return [str(self.java.executable), *options, "-cp", classpath, main_class, *arguments]
 
 
-def format_data(jvm: Jvm, files: NodeFiles, spec: ClusterSpec, turn: IO[str]) -> None:
-    """Makes the data folder a broker of this cluster, with Kafka's own tool."""
+def format_data(jvm: Jvm, files: NodeFiles, spec: ClusterSpec, secret: Sequence[str], turn: IO[str]) -> None:
+    """Makes the data folder a broker of this cluster, with Kafka's own tool, which is told what is `secret`, too."""
     quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dlog4j2.level=ERROR"]
-    command = jvm.command(
+    java, *words = jvm.command(
         "kafka.tools.StorageTool",
-        *("format", "--cluster-id", spec.cluster_id, "--config", str(files.properties)),
+        *("format", "--cluster-id", spec.cluster_id, "--config", str(files.properties), *secret),
         options=quick,
     )
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        env={**os.environ, "LC_ALL": "C.UTF-8"},
-        # It holds our turn too: were we killed, the next command must wait until it has ended.
-        pass_fds=[turn.fileno()],
-    )
+    # In a file: everyone on the machine can read a command line.
+    arguments = files.folder / "format.arguments"
+    write_durably(arguments, "\n".join(map(quoted, words)).encode(), private=True)
+    try:
+        done = subprocess.run(
+            [java, f"@{arguments}"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            env={**os.environ, "LC_ALL": "C.UTF-8"},
+            # It holds our turn too: were we killed, the next command must wait until it has ended.
+            pass_fds=[turn.fileno()],
+        )
+    finally:
+        arguments.unlink()
     if done.returncode != 0:
         said = without_frames((done.stdout + done.stderr).splitlines())
         reason = refused_setting(said) or "see the lines below"

@@ -19,14 +19,16 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import get_args
 
 from lastword.core.durable import write_durably
 from lastword.core.errors import BadInput, BrokerFailed
 from lastword.kafka.broker_log import last_lines
+from lastword.kafka.security import Security
 
 # Settings that tie the parts of a local cluster together; changing one by hand would only break it.
 _OURS = ("process.roles", "node.id", "listeners", "advertised.listeners", "log.dirs", "metadata.log.dir")
-_OURS_PREFIXES = ("controller.",)
+_OURS_PREFIXES = ("controller.", "listener.", "sasl.", "ssl.", "authorizer.", "super.users")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,7 @@ class ClusterSpec:
     cluster_id: str
     brokers: tuple[BrokerSpec, ...]
     settings: Mapping[str, str] = field(default_factory=dict)
+    security: Security = "open"
 
     @property
     def bootstrap_servers(self) -> str:
@@ -122,7 +125,7 @@ def check_settings(settings: Mapping[str, str]) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
             raise BadInput(f"--set {name}: not the name of a setting: write it like log.cleaner.threads=2")
         if name in _OURS or name.startswith(_OURS_PREFIXES):
-            raise BadInput(f"--set {name}: lastword sets this one itself; ports are chosen with --port")
+            raise BadInput(f"--set {name}: lastword sets this one itself; see --port, --secure and --tls")
 
 
 def load_spec(folder: Path) -> ClusterSpec | None:
@@ -134,7 +137,10 @@ def load_spec(folder: Path) -> ClusterSpec | None:
         numbers = [number for broker in brokers for number in asdict(broker).values()]
         if not numbers or not all(isinstance(number, int) for number in numbers):
             raise ValueError("its brokers have no ports")
-        return ClusterSpec(**{**told, "brokers": brokers})
+        spec = ClusterSpec(**{**told, "brokers": brokers})
+        if spec.security not in get_args(Security):
+            raise ValueError(f"it knows no security {spec.security!r}")
+        return spec
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError) as damage:
@@ -179,13 +185,15 @@ def check_data_belongs(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec) 
     return True
 
 
-def write_settings(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec) -> None:
-    """The broker's server.properties and its logging settings."""
+def write_settings(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec, secure: Mapping[str, str]) -> None:
+    """The broker's server.properties and its logging settings; `secure` has what it is told of security."""
     if "," in str(files.data):
         raise BadInput(f"{files.data} has a comma, where Kafka sees two folders: set LASTWORD_HOME to another one")
     files.folder.mkdir(parents=True, exist_ok=True)
-    lines = {**_server_properties(files, spec, broker), **spec.settings}
-    files.properties.write_text("".join(f"{name}={_escaped(value)}\n" for name, value in lines.items()))
+    lines = {**_server_properties(files, spec, broker), **secure, **spec.settings}
+    text = "".join(f"{name}={_escaped(value)}\n" for name, value in lines.items())
+    # It has passwords.
+    write_durably(files.properties, text.encode(), private=bool(secure))
     files.logging.write_text(_LOGGING.format(log=files.log.name))
 
 
@@ -198,13 +206,14 @@ def _escaped(value: str) -> str:
 
 def _server_properties(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec) -> dict[str, str]:
     copies = min(3, len(spec.brokers))
+    clients = f"{'PLAINTEXT' if spec.security == 'open' else 'CLIENTS'}://127.0.0.1:{broker.port}"
     return {
         "process.roles": "broker,controller",
         "node.id": str(broker.node_id),
         "controller.quorum.voters": ",".join(f"{b.node_id}@127.0.0.1:{b.controller_port}" for b in spec.brokers),
         "controller.listener.names": "CONTROLLER",
-        "listeners": f"PLAINTEXT://127.0.0.1:{broker.port},CONTROLLER://127.0.0.1:{broker.controller_port}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{broker.port}",
+        "listeners": f"{clients},CONTROLLER://127.0.0.1:{broker.controller_port}",
+        "advertised.listeners": clients,
         "log.dirs": str(files.data),
         "default.replication.factor": str(copies),
         "min.insync.replicas": str(max(1, copies - 1)),

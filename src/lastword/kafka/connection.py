@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import socket
 import time
 from collections.abc import Callable, Mapping
@@ -28,6 +30,13 @@ LAW = {
 }
 _PRODUCER = {key: LAW[key] for key in ("partitioner", "acks", "enable.idempotence")}
 _CONSUMER = {"isolation.level": LAW["isolation.level"]}
+
+# So long a cluster that lets nobody in has to say so.
+_REJECTION_S = 1.5
+
+# For what librdkafka logs at any level: that a client can't go on.
+_UNHEARD = logging.Logger("librdkafka")
+_UNHEARD.addHandler(logging.NullHandler())
 
 Properties = Mapping[str, str | int | float | bool]
 Client = AdminClient | Consumer | Producer
@@ -83,11 +92,15 @@ class Connection:
                 return asker.list_topics(timeout=max(0.1, min(0.5, give_up_at - time.monotonic())))
             except KafkaException as failure:
                 refusal = _refusal(self.bootstrap_servers)
+                if refusal is None and (rejected := self._rejection()) is not None:
+                    raise rejected from None
                 if refusal or time.monotonic() >= give_up_at:
                     reason = refusal or _reason(failure)
+                    # Somebody who takes connections and says nothing may want a login, or TLS.
+                    login = "" if refusal else ", or, if it asks for a login, give client settings with --config"
                     raise ClusterUnreachable(
                         f"no Kafka answers at {self.bootstrap_servers} ({reason}): "
-                        "check the address, or start a local one with  lastword broker start"
+                        f"check the address, or start a local one with  lastword broker start{login}"
                     ) from None
 
     def topic(self, name: str, client: Client | None = None) -> TopicMetadata:
@@ -100,8 +113,28 @@ class Connection:
         found = topics.get(name)
         if found is None or found.error is not None:
             hint = did_you_mean(name, topics) or f"make it with  lastword topic create {name}"
-            raise NotFound(f"no topic {name!r} at {self.bootstrap_servers}: {hint}")
+            # Kafka shows nobody what he has no right to see.
+            user = self.properties.get("sasl.username")
+            unseen = "" if user is None else f", or {str(user)!r} lacks the right Describe on it"
+            raise NotFound(f"no topic {name!r} at {self.bootstrap_servers}{unseen}: {hint}")
         return found
+
+    def _rejection(self) -> ClusterUnreachable | None:
+        """Why somebody who answers does not let us in; None when nobody says so.
+
+        Only an error callback is told that, and a call that waits for an answer goes on waiting.
+        """
+        told: list[KafkaError] = []
+        asker = _made(AdminClient, self._settings({"error_cb": told.append}))
+        give_up_at = time.monotonic() + _REJECTION_S
+        while time.monotonic() < give_up_at:
+            asker.poll(0.1)
+            for error in told:
+                if (advice := _rejected(error)) is not None:
+                    user = self.properties.get("sasl.username")
+                    who = "" if user is None else f" {str(user)!r}"
+                    return ClusterUnreachable(f"{self.bootstrap_servers} does not let{who or ' us'} in: {advice}")
+        return None
 
     def _settings(self, ours: Mapping[str, Any]) -> dict[str, Any]:
         return {
@@ -109,6 +142,7 @@ class Connection:
             "client.id": "lastword",
             # Errors reach the user as exceptions with a next step; librdkafka's own log would repeat them on stderr.
             "log_level": 0,
+            "logger": _UNHEARD,
             "reconnect.backoff.ms": 50,
             "reconnect.backoff.max.ms": 1000,
             **self.properties,
@@ -119,6 +153,11 @@ class Connection:
 def translated(failure: KafkaException | KafkaError, where: str) -> LastwordError:
     """The error of the client library as one of ours, with `where` it happened and what to do next."""
     error = failure if isinstance(failure, KafkaError) else failure.args[0]
+    if (right := _missing_right(error.code(), where)) is not None:
+        return LastwordError(
+            f"{where}: not allowed: it needs the right {right}; ask the cluster's owner for it, or use other "
+            "credentials with --config"
+        )
     kind = _KINDS.get(error.code())
     if kind is None:
         return LastwordError(f"{where}: {error.str()}")
@@ -126,9 +165,53 @@ def translated(failure: KafkaException | KafkaError, where: str) -> LastwordErro
     return make(f"{where}: {error.str()}: {advice}")
 
 
+# What each thing that we do needs, by how it is told; a topic is always described first.
+_TOPIC_RIGHTS = {
+    "writing": "Write on the topic",
+    "reading": "Read on the topic",
+    "following": "Read on the topic",
+    "nudging": "Write on the topic",
+    "a transaction": "Write on every topic that it writes to",
+    "settings": "DescribeConfigs on the topic",
+    "creating": "Create on the topic",
+    "deleting": "Delete on the topic",
+    "raising": "Alter on the topic",
+    "committing": "Read on the topic",
+}
+_OTHER_RIGHTS = {
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "Read on the consumer group",
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Write on the transactional id",
+    # Topics are made with the right on each of them; what is about the cluster is the administrator's.
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "Describe or Alter on the cluster, as its administrator has",
+}
+
+
+def _missing_right(code: int, where: str) -> str | None:
+    """The right that somebody lacks who is refused with this code; None for another refusal."""
+    # Who may write nowhere is refused by the cluster, before any topic is named.
+    if code == KafkaError.TOPIC_AUTHORIZATION_FAILED or (
+        code == KafkaError.CLUSTER_AUTHORIZATION_FAILED and where.startswith("writing")
+    ):
+        return next((right for act, right in _TOPIC_RIGHTS.items() if where.startswith(act)), "Describe on the topic")
+    return _OTHER_RIGHTS.get(code)
+
+
+def _rejected(error: KafkaError) -> str | None:
+    if error.code() == KafkaError._AUTHENTICATION:
+        return "the user or the password is wrong: check sasl.username, sasl.password and sasl.mechanism in --config"
+    if error.code() == KafkaError._SSL:
+        return f"{_ssl_reason(error)}: check the ssl.* settings in --config"
+    return None
+
+
+def _ssl_reason(error: KafkaError) -> str:
+    """librdkafka's reason without its addresses and advice."""
+    found = re.search(r"SSL handshake failed: [^(]*?([A-Za-z][^:()]*)(?::? *\(|$)", error.str())
+    return f"TLS: {found[1].strip()}" if found else "TLS failed"
+
+
 _AWAY = "is the cluster up?  lastword broker status"
 _NO_LEADER = "a part of the topic has no leader right now; is every broker up?  lastword broker status"
-_RIGHTS = "ask the cluster's owner for the right, or use other credentials with --config"
 _KINDS: dict[int, tuple[Callable[[str], LastwordError], str]] = {
     KafkaError._TRANSPORT: (ClusterUnreachable, _AWAY),
     KafkaError._ALL_BROKERS_DOWN: (ClusterUnreachable, _AWAY),
@@ -147,10 +230,6 @@ _KINDS: dict[int, tuple[Callable[[str], LastwordError], str]] = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: (NotFound, "see  lastword topic list"),
     KafkaError._UNKNOWN_TOPIC: (NotFound, "see  lastword topic list"),
     KafkaError._UNKNOWN_PARTITION: (NotFound, "see  lastword topic describe"),
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: (LastwordError, _RIGHTS),
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED: (LastwordError, _RIGHTS),
-    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (LastwordError, _RIGHTS),
-    KafkaError.GROUP_AUTHORIZATION_FAILED: (LastwordError, _RIGHTS),
     KafkaError.INVALID_CONFIG: (BadInput, "see  lastword topic explain"),
     KafkaError.MSG_SIZE_TOO_LARGE: (BadInput, "raise max.message.bytes of the topic, or make the value smaller"),
 }

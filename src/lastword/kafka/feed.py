@@ -14,7 +14,7 @@ from lastword.core.clock import now_ms
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.kafka.connection import Connection, translated
-from lastword.kafka.messages import BATCH, PASSING, next_batch, record_of
+from lastword.kafka.messages import BATCH, NO_GROUP, PASSING, next_batch, record_of
 
 _PAST_MOVED = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}
 _GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
@@ -142,6 +142,8 @@ class Feed:
         heard.at_end.add(partition)
 
     def _note_trouble(self, heard: Heard, partition: int, error: KafkaError) -> None:
+        if error.code() == NO_GROUP:
+            return
         if error.code() in _PAST_MOVED:
             heard.past_moved = f"{self._topic}[{partition}]: {error.str()}"
         elif error.code() in PASSING or error.code() in _GONE:

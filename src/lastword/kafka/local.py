@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
-from lastword.core.errors import BadInput, BrokerFailed
+from lastword.core.errors import BadInput, BrokerFailed, NotFound
 from lastword.kafka.broker_process import (
     Jvm,
     Warden,
@@ -41,13 +41,20 @@ from lastword.kafka.cluster_files import (
     save_spec,
     write_settings,
 )
+from lastword.kafka.connection import Connection
 from lastword.kafka.jars import broker_lock, ensure_jars
 from lastword.kafka.java import find_java
 from lastword.kafka.liveness import is_running, running_pid, signal_process, wait_until_ended
 from lastword.kafka.ports import PortPicker, check_port, is_free
-from lastword.kafka.readiness import Readiness, await_ready, unknown_settings
+from lastword.kafka.readiness import Readiness, await_ready, connection_to, unknown_settings
+from lastword.kafka.security import Security, admin_settings, client_file, lock_of, remove_lock, write_client_file
 
 DEFAULT_PORT = 9092
+_SECURITY_WORDS = {
+    "open": "open to everyone on this machine",
+    "scram": "with --secure",
+    "scram-tls": "with --secure --tls",
+}
 Tell = Callable[[str], None]
 
 
@@ -85,6 +92,16 @@ class _Bringing:
     recovered: set[int] = field(default_factory=set)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What a start was asked for; None for what is to stay as it was."""
+
+    brokers: int | None
+    port: int | None
+    settings: Mapping[str, str] | None
+    security: Security | None
+
+
 @dataclass(kw_only=True)
 class LocalCluster:
     """A named cluster in `folder`; `owned` brokers end with this process, others live on."""
@@ -119,8 +136,27 @@ class LocalCluster:
     def spec(self) -> ClusterSpec | None:
         return load_spec(self.folder)
 
+    @property
+    def client_file(self) -> Path | None:
+        """How its administrator logs in, for `--config`; None where everyone is let in."""
+        spec = self.spec
+        return None if spec is None or spec.security == "open" else client_file(self.folder)
+
+    @property
+    def connection(self) -> Connection:
+        """For the administrator of a cluster that was started."""
+        spec = self.spec
+        if spec is None:
+            raise NotFound(f"there is no cluster {self.name}: make it with  {self._start_command()}")
+        return connection_to(self.folder, spec)
+
     def start(
-        self, *, brokers: int | None = None, port: int | None = None, settings: Mapping[str, str] | None = None
+        self,
+        *,
+        brokers: int | None = None,
+        port: int | None = None,
+        settings: Mapping[str, str] | None = None,
+        security: Security | None = None,
     ) -> Started:
         """Starts what is not running and returns when all is ready; port 0 takes free ones.
 
@@ -135,17 +171,17 @@ class LocalCluster:
             done = _Bringing()
             # Once, unless one that ran ends while we wait for the others, as one that was killed a moment ago does.
             while done.readiness == "one ended":
-                self._bring_up(done, turn, brokers, port, settings)
+                self._bring_up(done, turn, _Asked(brokers=brokers, port=port, settings=settings, security=security))
         if done.readiness == "not yet":
             # Left alone: a broker with much to recover may need longer, and killed it would begin anew.
             files = nodes_on_disk(self.folder)[1]
             raise BrokerFailed(
                 f"cluster {self.name} is not ready after {self.ready_timeout_s:.0f} s and goes on starting: wait for "
-                f"it with  lastword broker start{self._cluster_option()}  and see {files.log}",
+                f"it with  {self._start_command()}  and see {files.log}",
                 log_tail=files.log_tail(),
             )
         spec = self.spec
-        for line in unknown_settings(spec) if spec and settings else ():
+        for line in unknown_settings(spec, self.folder) if spec and settings else ():
             self.tell(line)
         return Started(
             bootstrap_servers=done.bootstrap_servers,
@@ -197,10 +233,9 @@ class LocalCluster:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _described(
-        self, known: ClusterSpec | None, brokers: int | None, port: int | None, settings: Mapping[str, str] | None
-    ) -> ClusterSpec:
+    def _described(self, known: ClusterSpec | None, asked: _Asked) -> ClusterSpec:
         """The cluster as asked for: what is not asked for stays as it was at the last start."""
+        brokers, port = asked.brokers, asked.port
         if brokers is not None and not 1 <= brokers <= 9:
             raise BadInput(f"--brokers {brokers}: from 1 to 9")
         if known is not None and brokers not in (None, len(known.brokers)):
@@ -208,30 +243,29 @@ class LocalCluster:
                 f"cluster {self.name} was made with {len(known.brokers)} broker(s), which can't change: "
                 "make another with  --cluster NAME"
             )
+        if known is not None and asked.security not in (None, known.security):
+            raise BadInput(
+                f"cluster {self.name} was made {_SECURITY_WORDS[known.security]}, which can't change: make another "
+                "with  --cluster NAME, or in another home (LASTWORD_HOME)"
+            )
         if known is None:
             count, first = brokers or 1, DEFAULT_PORT if port is None else port
             return ClusterSpec(
                 name=self.name,
                 cluster_id=new_cluster_id(),
                 brokers=_broker_specs(count, first),
-                settings=_merged({}, settings),
+                settings=_merged({}, asked.settings),
+                security=asked.security or "open",
             )
         moves = port not in (None, 0, known.brokers[0].port) or (port == 0 and not self._ports_are_ours_or_free(known))
         if port is not None and moves:
             known = replace(known, brokers=_broker_specs(len(known.brokers), port))
-        return replace(known, settings=_merged(known.settings, settings))
+        return replace(known, settings=_merged(known.settings, asked.settings))
 
-    def _bring_up(
-        self,
-        done: _Bringing,
-        turn: IO[str],
-        brokers: int | None,
-        port: int | None,
-        settings: Mapping[str, str] | None,
-    ) -> None:
+    def _bring_up(self, done: _Bringing, turn: IO[str], asked: _Asked) -> None:
         """Starts what does not run and waits for all of it; takes everything back when that fails."""
         known = self.spec
-        spec = self._described(known, brokers, port, settings)
+        spec = self._described(known, asked)
         stopped = [broker for broker in spec.brokers if not is_running(node_files(self.folder, broker))]
         if known is not None and spec != known and len(stopped) < len(spec.brokers):
             raise BadInput(
@@ -265,13 +299,17 @@ class LocalCluster:
         java = find_java()
         jvm = Jvm(java=java, jars=ensure_jars(broker_lock(), self.jars, java, self.tell))
         recovered, commands = [], []
+        lock = lock_of(self.folder, spec.security, java)
         save_spec(self.folder, spec)
+        if spec.security != "open":
+            path, settings = client_file(self.folder), admin_settings(self.folder, spec.security)
+            write_client_file(path, spec.bootstrap_servers, settings)
         for broker in stopped:
             files = node_files(self.folder, broker)
-            write_settings(files, spec, broker)
+            write_settings(files, spec, broker, lock.broker_settings)
             if not check_data_belongs(files, spec, broker):
                 formatted.append(files)
-                format_data(jvm, files, spec, turn)
+                format_data(jvm, files, spec, lock.format_arguments, turn)
             elif files.has_run() and not files.was_stopped_cleanly():
                 recovered.append(broker.node_id)
             files.output.unlink(missing_ok=True)
@@ -295,6 +333,8 @@ class LocalCluster:
             return
         # It never was: data that we formatted just now holds nothing. Any other is somebody's.
         remove_spec(self.folder)
+        if formatted:
+            remove_lock(self.folder)
         for each in formatted:
             shutil.rmtree(each.data, ignore_errors=True)
 
@@ -339,6 +379,9 @@ class LocalCluster:
 
     def _cluster_option(self) -> str:
         return "" if self.name == "default" else f" --cluster {self.name}"
+
+    def _start_command(self) -> str:
+        return f"lastword broker start{self._cluster_option()}"
 
 
 def _with_free_controller_ports(spec: ClusterSpec) -> ClusterSpec:

@@ -25,6 +25,9 @@ NO_LEADER_YET = {
     KafkaError.OFFSET_NOT_AVAILABLE,
 }
 
+# The client looks for the coordinator of a group that we do not use: who has no right to it reads all the same.
+NO_GROUP = KafkaError.GROUP_AUTHORIZATION_FAILED
+
 # What comes among the records and goes again by itself: the end of a partition for now, a broker that is away.
 PASSING = NO_LEADER_YET - {KafkaError.UNKNOWN_TOPIC_OR_PART} | {
     KafkaError._PARTITION_EOF,
@@ -49,7 +52,7 @@ def is_record(message: Any, topic: str) -> bool:
     error = message.error()
     if error is None:
         return True
-    if error.code() in PASSING:
+    if error.code() in PASSING or error.code() == NO_GROUP:
         return False
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
         raise PositionGone(

@@ -26,6 +26,7 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 from lastword.core.errors import ClusterUnreachable, LastwordError
 from lastword.kafka.connection import FENCED, Connection, translated
 from lastword.kafka.live_settings import SettingNow
+from lastword.kafka.messages import NO_GROUP
 
 NUDGE_KEY = b"__lastword_nudge"
 
@@ -166,7 +167,7 @@ def _answering(message: Any, topic: str) -> int | None:
     # No record at or after the offset, or a log that starts after it: both mean that the record is gone.
     if error is None or error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
         return int(message.partition())
-    if error.retriable() or error.code() == KafkaError._TRANSPORT:
+    if error.retriable() or error.code() in (KafkaError._TRANSPORT, NO_GROUP):
         return None
     raise translated(error, f"reading {topic}")
 

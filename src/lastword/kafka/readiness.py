@@ -17,6 +17,7 @@ from lastword.kafka.cluster_files import BrokerSpec, ClusterSpec, NodeFiles, nod
 from lastword.kafka.connection import Connection
 from lastword.kafka.live_settings import answer
 from lastword.kafka.liveness import is_running
+from lastword.kafka.security import admin_settings
 
 Readiness = Literal["ready", "not yet", "one ended"]
 
@@ -27,7 +28,7 @@ def await_ready(spec: ClusterSpec, folder: Path, log_sizes: Mapping[int, int], t
     `log_sizes` has those brokers, each with the size of its log before the start: what a broker said in an earlier life
     does not explain this death. When one that ran before ends meanwhile, there is nothing to wait for: "one ended".
     """
-    admin = Connection(bootstrap_servers=spec.bootstrap_servers).admin()
+    admin = connection_to(folder, spec).admin()
     give_up_at = time.monotonic() + timeout_s
     while True:
         for broker in spec.brokers:
@@ -48,12 +49,17 @@ def await_ready(spec: ClusterSpec, folder: Path, log_sizes: Mapping[int, int], t
         time.sleep(0.02)
 
 
-def unknown_settings(spec: ClusterSpec) -> list[str]:
+def connection_to(folder: Path, spec: ClusterSpec) -> Connection:
+    """For its administrator."""
+    return Connection(bootstrap_servers=spec.bootstrap_servers, properties=admin_settings(folder, spec.security))
+
+
+def unknown_settings(spec: ClusterSpec, folder: Path) -> list[str]:
     """A line for each setting that the running broker takes without a word, because it does not know it."""
     if not spec.settings:
         return []
     # Named, because an admin client that nobody holds is closed before it has answered.
-    admin = Connection(bootstrap_servers=spec.bootstrap_servers).admin()
+    admin = connection_to(folder, spec).admin()
     resource = ConfigResource(ConfigResource.Type.BROKER, str(spec.brokers[0].node_id))
     told = answer(admin.describe_configs([resource])[resource], "settings of the broker")
     # The broker shows what it does not know as it shows a password: not at all.

@@ -4,6 +4,6 @@ Read in this order: `plan` (what a pipeline file says), `plan_file` (reading one
 `mistakes`), `checking` (what is wrong with one, with `source_fields`, `expressions` and `topic_check`).
 
 Then how one runs: `running` (the driver, with `takeover`, `log_ends`, `topics`, `kept_tables`, `standing` and
-`reporting`), and what a batch goes through: `source`, `evaluation` (with `names_in_sql`), `task` (with `portion`, `outlet`,
-`verdicts` and `progress`).
+`reporting`), and what a batch goes through: `source`, `evaluation` (with `names_in_sql`), `task` (with `portion`,
+`outlet`, `verdicts` and `progress`).
 """

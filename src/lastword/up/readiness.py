@@ -31,8 +31,8 @@ class _Row(msgspec.Struct):
 class Asking:
     """What the server says about itself and the pipeline; None while there is nothing to hear."""
 
-    def __init__(self, url: str, status: str, app: str) -> None:
-        self._server = Server(Address.parse(url), timeout_s=5)
+    def __init__(self, url: str, status: str, app: str, *, token: str | None = None) -> None:
+        self._server = Server(Address.parse(url), token=token, timeout_s=5)
         self._row = f"/tables/{status}/rows/{app}"
 
     def is_ready(self) -> bool:

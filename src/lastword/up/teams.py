@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -47,24 +47,29 @@ def pipeline() -> Pipeline:
     return plan.pipeline
 
 
-def parts(bootstrap_servers: str, choices: Choices) -> tuple[Part, ...]:
-    """In the order of their start: ended the other way round, nothing comes in any more when the pipeline ends."""
+def parts(cluster: Sequence[str], choices: Choices, *, token_file: Path | None = None) -> tuple[Part, ...]:
+    """In the order of their start: ended the other way round, nothing comes in any more when the pipeline ends.
+
+    `cluster` has the words that name it.
+    """
     plan = pipeline()
     served = {"users": TABLE, **{table.topic: table.topic for table in plan.tables}, plan.status: plan.status}
     tables = [word for name, topic in served.items() for word in ("--table", f"{name}={topic}")]
+    locked = [] if token_file is None else ["--token-file", str(token_file)]
     words = {
-        SERVE: ["serve", *tables, "--port", str(choices.http_port)],
+        SERVE: ["serve", *tables, "--port", str(choices.http_port), *locked],
         PIPELINE: ["run", str(FILE), "--set", "spark.driver.memory=1g"],
         USERS: ["demo", "users", "--rate", str(choices.rate), "--topic", plan.source.topic],
     }
-    cluster = ["--bootstrap-servers", bootstrap_servers]
     return tuple(Part(name=name, command=(*_LASTWORD, *each, *cluster)) for name, each in words.items())
 
 
-def wanted(cluster: LocalCluster, bootstrap_servers: str, choices: Choices, *, is_owned: bool) -> Wanted:
+def wanted(cluster: LocalCluster, choices: Choices, *, token_file: Path | None, is_owned: bool) -> Wanted:
+    config = [] if cluster.client_file is None else ["--config", str(cluster.client_file)]
+    named = ["--bootstrap-servers", cluster.connection.bootstrap_servers, *config]
     return Wanted(
         is_owned=is_owned,
-        parts=parts(bootstrap_servers, choices),
+        parts=parts(named, choices, token_file=token_file),
         cluster=str(cluster.folder),
         start_cluster=(*_LASTWORD, "broker", "start"),
         choices=asdict(choices),

@@ -1,0 +1,36 @@
+"""Who may read and write over HTTP when everything is locked: tokens in a file that only its owner can read."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lastword.core.durable import write_durably
+from lastword.serve.tokens import read_tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class HttpTokens:
+    """The file for `serve --token-file`, and a token that may read; None where nobody is asked for one."""
+
+    file: Path | None
+    reading: str | None = field(repr=False)
+
+    @property
+    def curl(self) -> str:
+        """What curl must be told, without telling the token itself: it would be seen in the list of processes."""
+        header = "s/^read /Authorization: Bearer /p"
+        return "" if self.file is None else f"-H @<(sed -n '{header}' {self.file}) "
+
+
+def http_tokens(folder: Path, *, is_locked: bool) -> HttpTokens:
+    """Those that are there, or new ones."""
+    if not is_locked:
+        return HttpTokens(file=None, reading=None)
+    file = folder / "tokens"
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [f"{what} {secrets.token_urlsafe(24)}\n" for what in ("read", "write")]
+        write_durably(file, "".join(lines).encode(), private=True)
+    return HttpTokens(file=file, reading=next(token for what, token in read_tokens(file) if what == "read"))

@@ -1,0 +1,215 @@
+"""A local cluster that lets in only who has a password and a right."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lastword.core.errors import AlreadyExists, BadInput, ClusterUnreachable, LastwordError, NotFound
+from lastword.kafka.connection import Connection
+from lastword.kafka.groups import GroupPosition
+from lastword.kafka.local import LocalCluster
+from lastword.kafka.reading import log_bounds, read_log
+from lastword.kafka.security import login_like
+from lastword.kafka.topics import create_topic, delete_topic
+from lastword.kafka.transactions import Outgoing, Transactions
+from lastword.kafka.users import Rights, User, add_user, list_users, remove_user
+from lastword.table import Table
+from support.command_line import JARS, CommandLine
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    folder = tmp_path_factory.mktemp("secure")
+    with LocalCluster(name="secure", folder=folder / "cluster", jars=JARS, owned=True) as cluster:
+        cluster.start(port=0, security="scram-tls")
+        for topic in ("orders", "news", "secret"):
+            create_topic(cluster.connection, topic, partitions=1)
+        yield cluster
+
+
+@pytest.fixture
+def ann(secure: LocalCluster) -> Iterator[Connection]:
+    """She may read orders as the group ann, and write news."""
+    password = add_user(secure.connection, "ann", Rights(read=("orders",), write=("news",), groups=("ann",)))
+    yield Connection(
+        bootstrap_servers=secure.connection.bootstrap_servers,
+        properties=login_like(secure.connection.properties, "ann", password),
+    )
+    remove_user(secure.connection, "ann")
+
+
+def with_settings(connection: Connection, **others: str | None) -> Connection:
+    settings = {**connection.properties, **{name.replace("_", "."): value for name, value in others.items()}}
+    kept = {name: value for name, value in settings.items() if value is not None}
+    return Connection(bootstrap_servers=connection.bootstrap_servers, properties=kept, patience_s=3)
+
+
+def test_its_administrator_is_let_in_and_nobody_else(secure: LocalCluster) -> None:
+    admin = secure.connection
+
+    assert len(admin.reach().brokers) == 1
+    for settings, reason in (
+        ({"sasl_password": "wrong"}, "does not let 'admin' in: the user or the password is wrong: check sasl.username"),
+        ({"sasl_username": "nobody"}, "does not let 'nobody' in: the user or the password is wrong"),
+        ({"ssl_ca_location": None}, "TLS: broker certificate could not be verified"),
+        ({"security_protocol": "plaintext"}, "if it asks for a login, give client settings with --config"),
+    ):
+        with pytest.raises(ClusterUnreachable, match=reason):
+            with_settings(admin, **settings).reach()
+
+
+def test_what_has_passwords_only_its_owner_can_read_and_nothing_else_has_them(secure: LocalCluster) -> None:
+    passwords = json.loads((secure.folder / "secrets.json").read_text()).values()
+    holders = set()
+    for path in secure.folder.rglob("*"):
+        if path.is_file() and any(password.encode() in path.read_bytes() for password in passwords):
+            holders.add(path.relative_to(secure.folder).as_posix())
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert len(set(passwords)) == 3
+    assert holders == {"secrets.json", "client.properties", "node-1/server.properties"}
+    assert stat.S_IMODE((secure.folder / "tls" / "server.p12").stat().st_mode) == 0o600
+
+
+def test_a_user_does_what_its_rights_say(secure: LocalCluster, ann: Connection) -> None:
+    with Table(secure.connection, "orders") as orders, Table(ann, "news") as news:
+        orders.put("o-1", {"cents": 5})
+        ack = news.put("n-1", {"title": "x"})
+
+    _, end = log_bounds(ann, "orders")
+    assert [record.key for batch in read_log(ann, "orders") for record in batch][-1] == b"o-1"
+    GroupPosition(ann, "ann").commit({"orders": end})
+    assert ack.partition == 0
+    assert set(ann.reach().topics) == {"orders", "news"}
+
+
+def test_a_missing_right_is_named(secure: LocalCluster, ann: Connection) -> None:
+    with Table(secure.connection, "news") as news:
+        news.put("n-1", {"title": "x"})
+    with Table(ann, "orders") as orders, pytest.raises(LastwordError, match="needs the right Write on the topic"):
+        orders.put("o-1", {})
+    with pytest.raises(LastwordError, match="reading news: not allowed: it needs the right Read on the topic"):
+        list(read_log(ann, "news"))
+    with pytest.raises(NotFound, match=r"no topic 'secret' at .*, or 'ann' lacks the right Describe on it"):
+        ann.topic("secret")
+    with pytest.raises(LastwordError, match="creating topic 'mine': not allowed: it needs the right Create"):
+        create_topic(ann, "mine", partitions=1)
+    with pytest.raises(LastwordError, match="deleting topic 'orders': not allowed: it needs the right Delete"):
+        delete_topic(ann, "orders")
+    with pytest.raises(LastwordError, match="needs the right Read on the consumer group"):
+        GroupPosition(ann, "others").commit({"orders": log_bounds(ann, "orders")[1]})
+    with pytest.raises(LastwordError, match="needs the right Write on the transactional id"):
+        Transactions(ann, "mine").write([], Outgoing("news", b"v", b"k"))
+    with pytest.raises(LastwordError, match="needs the rights Describe and Alter on the cluster"):
+        list_users(ann)
+    with pytest.raises(LastwordError, match="needs the rights Describe and Alter on the cluster"):
+        add_user(ann, "bob", Rights(read=("orders",)))
+
+
+def test_users_are_listed_and_gone_when_they_are_removed(secure: LocalCluster) -> None:
+    admin, rights = secure.connection, Rights(read=("orders",), groups=("bob",))
+    password = add_user(admin, "bob", rights)
+    bob = with_settings(admin, sasl_username="bob", sasl_password=password)
+
+    assert User(name="bob", rights=rights) in list_users(admin)
+    assert "admin" not in [user.name for user in list_users(admin)]
+    assert list(bob.reach().topics) == ["orders"]
+    with pytest.raises(AlreadyExists, match="lastword broker user remove bob"):
+        add_user(admin, "bob", Rights(write=("news",)))
+    remove_user(admin, "bob")
+
+    assert "bob" not in [user.name for user in list_users(admin)]
+    with pytest.raises(ClusterUnreachable, match="does not let 'bob' in"):
+        bob.reach()
+    with pytest.raises(NotFound, match="no user 'bob'"):
+        remove_user(admin, "bob")
+
+
+def test_a_user_that_is_made_again_has_only_its_new_rights(secure: LocalCluster) -> None:
+    admin = secure.connection
+    add_user(admin, "cy", Rights(read=("orders",)))
+    remove_user(admin, "cy")
+    add_user(admin, "cy", Rights(write=("news",)))
+
+    assert [user.rights for user in list_users(admin) if user.name == "cy"] == [Rights(write=("news",))]
+    remove_user(admin, "cy")
+
+
+@pytest.mark.parametrize("name", ["", "a b", "User:x", "../x", "admin", "a" * 101])
+def test_a_name_that_no_user_can_have_is_refused(secure: LocalCluster, name: str) -> None:
+    with pytest.raises(BadInput, match="user name"):
+        add_user(secure.connection, name, Rights(read=("orders",)))
+
+
+def test_a_user_without_any_right_is_refused(secure: LocalCluster) -> None:
+    with pytest.raises(BadInput, match="would have no right at all: give it one with --read, --write or --group"):
+        add_user(secure.connection, "dan", Rights())
+
+
+def test_broker_start_secure_and_its_users_as_commands(alone: CommandLine) -> None:
+    said = alone("broker", "start", "--secure", "--port", "0")
+    config = alone.home / "clusters" / "default" / "client.properties"
+    assert said.splitlines()[-1] == f"it asks for a password; log in as its administrator with  --config {config}"
+    # The local cluster is its administrator's.
+    alone("topic", "create", "orders", "--partitions", "1")
+    alone("put", "orders", "o-1", '{"cents": 5}')
+    made = alone("broker", "user", "add", "ann", "--read", "orders", "--group", "ann")
+    file = alone.home / "clusters" / "default" / "users" / "ann.properties"
+    assert made.splitlines() == [
+        "user ann: read orders; group ann",
+        f"its client settings, with the password: {file}",
+    ]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert alone("get", "orders", "o-1", "--config", str(file)) == '{"cents": 5}\n'
+    refused = alone.run("put", "orders", "o-2", "{}", "--config", str(file))
+    assert (refused.returncode, refused.stderr.splitlines()[:-1]) == (1, [])
+    assert "writing to orders: not allowed: it needs the right Write on the topic" in refused.stderr
+    assert json.loads(alone("broker", "user", "list", "--json")) == {
+        "user": "ann",
+        "read": ["orders"],
+        "write": [],
+        "groups": ["ann"],
+    }
+    assert "ann   read orders; group ann" in alone("broker", "user", "list")
+    assert alone("broker", "user", "remove", "ann") == "user ann: removed\n"
+    assert not file.exists()
+
+    # What it is stays, also when it is killed and started again.
+    (broker,) = LocalCluster(name="default", folder=config.parent, jars=JARS).status()
+    assert broker.pid is not None
+    os.kill(broker.pid, 9)
+    alone("broker", "start")
+    assert alone("get", "orders", "o-1") == '{"cents": 5}\n'
+    alone("broker", "stop")
+    other = alone.run("broker", "start", "--secure", "--tls")
+    assert other.returncode == 2
+    assert "cluster default was made with --secure, which can't change" in other.stderr
+
+
+def test_a_cluster_that_is_open_has_no_users(alone: CommandLine) -> None:
+    alone("broker", "start", "--port", "0")
+
+    for words in (("broker", "user", "list"), ("broker", "user", "add", "ann", "--read", "x")):
+        refused = alone.run(*words)
+        assert refused.returncode == 2
+        assert "cluster default asks nobody for a password" in refused.stderr
+    team = alone.run("team", "add", "team-16")
+    assert team.returncode == 2
+    assert "a team needs no account there" in team.stderr
+    made = alone.run("broker", "start", "--secure")
+    assert "cluster default was made open to everyone on this machine, which can't change" in made.stderr
+    assert alone.run("broker", "start", "--tls").returncode == 2
+
+
+def test_three_brokers_know_each_other_by_password_over_tls(tmp_path: Path) -> None:
+    with LocalCluster(name="three", folder=tmp_path / "cluster", jars=JARS, owned=True) as cluster:
+        cluster.start(brokers=3, port=0, security="scram-tls")
+        create_topic(cluster.connection, "orders", partitions=3, replication=3)
+        with Table(cluster.connection, "orders") as orders:
+            orders.put("o-1", {"cents": 5})
+            assert orders.get("o-1") == {"cents": 5}
