@@ -214,7 +214,10 @@ def test_actions_that_expired_before_they_were_counted_are_told(topics: Connecti
         assert shown(live).actions == {"team-1": 30 - sum(gone.values())}
 
 
-def test_topics_that_are_made_again_are_counted_from_their_start_and_the_counts_stay(topics: Connection) -> None:
+@pytest.mark.parametrize("is_noticed", [True, False])
+def test_topics_that_are_made_again_are_counted_from_their_start_and_the_counts_stay(
+    topics: Connection, is_noticed: bool
+) -> None:
     act(topics, *["team-1"] * 10)
     write(topics, "team_stats", ("team-1", stats("team-1", 50, 5)))
     with LiveBoard(topics, writes=True) as live:
@@ -222,7 +225,8 @@ def test_topics_that_are_made_again_are_counted_from_their_start_and_the_counts_
         eventually(lambda: kept(topics) == Recount({"team-1": 10}, {"team-1": (50, 5)}, 0))
         for topic in ("actions", "team_stats"):
             delete_topic(topics, topic)
-        eventually(lambda: live.board.state == "connecting")
+        if is_noticed:
+            eventually(lambda: live.board.state == "connecting")
         assert shown(live).actions == {"team-1": 10}
         make_fraud_topics(topics)
         # More than there were before, so that the old position lies within the new topic.

@@ -47,7 +47,8 @@ class LiveBoard:
 
     @property
     def is_ready(self) -> bool:
-        return self._board is not None
+        """Whether there is a board, and it is about now."""
+        return self._board is not None and self.board.state == "ready"
 
     @property
     def board(self) -> Board:

@@ -8,7 +8,7 @@ from lastword.core.errors import LastwordError
 from lastword.core.record import Record
 from lastword.kafka.connection import Connection
 from lastword.kafka.feed import Feed
-from lastword.kafka.live_settings import topic_identity
+from lastword.kafka.present import Lookout
 from lastword.kafka.reading import log_bounds
 
 _LOOK_EVERY_S = 2.0
@@ -21,7 +21,7 @@ class SideTopic:
         self._connection = connection
         self._topic = topic
         self._start = start
-        self._admin = connection.admin()
+        self._lookout = Lookout(connection, topic)
         self._feed: Feed | None = None
         self._identity = ""
         self._look_at = 0.0
@@ -47,9 +47,7 @@ class SideTopic:
     def _look(self) -> None:
         self._look_at = time.monotonic() + _LOOK_EVERY_S
         try:
-            if self._topic not in self._connection.reach(self._admin).topics:
-                return
-            identity = topic_identity(self._admin, self._topic)
+            identity = self._lookout.identity()
             if self._identity and identity != self._identity:
                 self.is_another = True
                 self.close()
@@ -60,4 +58,4 @@ class SideTopic:
                 self._feed.add({0: start}, {})
                 self._identity = identity
         except LastwordError:
-            return  # it is away, and looked at again
+            return  # it is not there, or away: it is looked at again

@@ -8,7 +8,6 @@ from lastword.board.shown import Shown
 from lastword.board.tally import Begun, Entry, Place
 from lastword.kafka.connection import Connection
 from lastword.kafka.feed import Feed
-from lastword.kafka.live_settings import topic_identity
 from lastword.kafka.present import Lookout, Present
 
 _LOOK_EVERY_S = 5.0
@@ -20,7 +19,6 @@ class Source:
     def __init__(self, connection: Connection, topic: str) -> None:
         self.topic = topic
         self._connection = connection
-        self._admin = connection.admin()
         self._lookout = Lookout(connection, topic)
         self._feed: Feed | None = None
         self._present: Present | None = None
@@ -39,7 +37,7 @@ class Source:
             return True
         feed, identity = self._feed, self._present.topic_id
         heard = feed.hear(patience_s)
-        if heard.records and topic_identity(self._admin, self.topic) != identity:
+        if heard.records and self._lookout.identity() != identity:
             # Records of a new topic, at the offsets of the old one. Asked after they came: what came before is ours.
             self._begin(shown)
             return True

@@ -48,6 +48,17 @@ lastword serve --table users=user-profiles --host 0.0.0.0 --token-file tokens.tx
         "--data", metavar="DIR", help="where the replicas live (default: one place for each cluster, port and topic)"
     )
     made.add_argument(
+        "--board", action="store_true", help="the board of the teams at /board too; it is kept in board_state"
+    )
+    made.add_argument("--access-log", action="store_true", help="a line of JSON on standard output for each request")
+    _add_front(made)
+    options.add_connection(made)
+    return made
+
+
+def _add_front(made: argparse.ArgumentParser) -> None:
+    """Where and to whom it is served."""
+    made.add_argument(
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
@@ -58,12 +69,6 @@ lastword serve --table users=user-profiles --host 0.0.0.0 --token-file tokens.tx
         metavar="FILE",
         help="who may read and write: lines like  read TOKEN  and  write TOKEN , readable by its owner alone",
     )
-    made.add_argument(
-        "--board", action="store_true", help="the board of the teams at /board too; it is kept in board_state"
-    )
-    made.add_argument("--access-log", action="store_true", help="a line of JSON on standard output for each request")
-    options.add_connection(made)
-    return made
 
 
 def serve(args: argparse.Namespace) -> int:

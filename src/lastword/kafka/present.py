@@ -70,6 +70,10 @@ class Lookout:
     def glance(self) -> Glance:
         return Glance(self.look)
 
+    def identity(self) -> str:
+        """Which topic it is now; NotFound when there is none. A short question, for those who ask often."""
+        return topic_identity(self._admin, self._topic)
+
     def look(self) -> Present:
         """The topic now; NotFound when there is none, ClusterUnreachable when nobody answers for a part of it."""
         connection, admin, topic = self._connection, self._admin, self._topic

@@ -117,12 +117,7 @@ def running(
     limits = limits or Limits()
     with ExitStack() as stack:
         live = None if board is None else stack.enter_context(LiveBoard(connection, writes=True, tell=board))
-        tables = []
-        for each in wanted:
-            replica = stack.enter_context(_replica(connection, each, folder / each.topic))
-            writes = Writes(connection, each.topic, waiting=limits.waiting_writes)
-            stack.callback(writes.close, _DRAIN_S)
-            tables.append(ServedTable(each.name, each.key_codec, each.value_codec, replica, writes))
+        tables = [_served(stack, connection, each, folder, limits) for each in wanted]
         for table in tables:
             # All of them before the first is waited for.
             stack.callback(table.writes.stop)
@@ -140,6 +135,14 @@ def running(
         stack.callback(server.stop)
         server.start()
         yield Running(url=server.url, tables=tuple(tables), server=server, board=live)
+
+
+def _served(stack: ExitStack, connection: Connection, wanted: Wanted, folder: Path, limits: Limits) -> ServedTable:
+    """A table with its replica and its writer, which end with the stack."""
+    replica = stack.enter_context(_replica(connection, wanted, folder / wanted.topic))
+    writes = Writes(connection, wanted.topic, waiting=limits.waiting_writes)
+    stack.callback(writes.close, _DRAIN_S)
+    return ServedTable(wanted.name, wanted.key_codec, wanted.value_codec, replica, writes)
 
 
 def _replica(connection: Connection, wanted: Wanted, folder: Path) -> Replica:
