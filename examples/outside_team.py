@@ -27,7 +27,7 @@ lines = [line.partition("=") for line in Path(sys.argv[1]).read_text().splitline
 SETTINGS: dict[str, Any] = {NAMES[name]: value for name, _, value in lines}
 SETTINGS["security_protocol"] = SETTINGS["security_protocol"].upper()
 TEAM = SETTINGS["sasl_plain_username"]
-STATS_EVERY_S = 3
+STATS_EVERY_S = 5
 
 
 def restored() -> dict[str, Any]:
@@ -86,7 +86,7 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def __init__(self, team: Team) -> None:
         self.team = team
-        self.consumer = KafkaConsumer(**SETTINGS, group_id=TEAM, enable_auto_commit=False, auto_offset_reset="earliest")
+        self.consumer = KafkaConsumer(**SETTINGS, group_id=TEAM, enable_auto_commit=False, session_timeout_ms=10_000)
         self.consumer.subscribe(["new_users"], listener=self)
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
@@ -94,8 +94,13 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         for partition in assigned:
+            # Never where the group has committed: that may be ahead of our row.
             if (offset := self.team.row["position"].get(str(partition.partition))) is not None:
                 self.consumer.seek(partition, offset)
+            else:
+                self.consumer.seek_to_beginning(partition)
+        # The next row is of the team as it is now.
+        self.team.published_at = time.monotonic()
 
     def run(self, then: Callable[[], None] = lambda: None) -> None:
         while True:

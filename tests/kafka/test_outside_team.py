@@ -87,7 +87,7 @@ def counted(board: LiveBoard) -> tuple[int | None, int | None]:
 def publishes_all(board: LiveBoard, connection: Connection) -> bool:
     """It publishes with a record that comes some seconds after the last time."""
     write_users(connection, count=1)
-    time.sleep(4)
+    time.sleep(6)
     return counted(board) == recounted(connection)
 
 

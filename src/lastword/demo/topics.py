@@ -13,7 +13,10 @@ from lastword.kafka.topics import create_topic
 from lastword.table import Table
 
 PARTITIONS = 5
+# Whatever the writer's: every client in every language reads it without another library.
+_READABLE = {"compression.type": "gzip"}
 AN_HOUR = {
+    **_READABLE,
     "cleanup.policy": "delete",
     "retention.ms": "3600000",
     # Only whole segments are dropped: one that is written for a week would keep its first hour for as long.
@@ -22,7 +25,7 @@ AN_HOUR = {
 _FRAUD = {
     "new_users": AN_HOUR,
     "actions": AN_HOUR,
-    "team_stats": {"cleanup.policy": "compact", "segment.ms": "60000"},
+    "team_stats": {**_READABLE, "cleanup.policy": "compact", "segment.ms": "60000"},
 }
 
 
