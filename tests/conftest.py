@@ -25,6 +25,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--security") != "open":
+        passed_over = [item for item in items if item.get_closest_marker("open")]
+        config.hook.pytest_deselected(items=passed_over)
+        items[:] = [item for item in items if item not in passed_over]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_left() -> Iterator[None]:
     """Whatever the tests of this process start inherits a mark, and none that has it may run when they are over."""

@@ -41,11 +41,11 @@ def status(line: CommandLine) -> dict[str, dict[str, Any]]:
     return {row["part"]: row for row in map(json.loads, line.run("status", "--json").stdout.splitlines())}
 
 
-def get(line: CommandLine, path: str) -> Any:
+def get(line: CommandLine, path: str, token: str | None = None) -> Any:
     address = status(line)["serve"]["address"].removeprefix("http://")
     asking = http.client.HTTPConnection(address, timeout=30)
     try:
-        asking.request("GET", path)
+        asking.request("GET", path, headers={} if token is None else {"authorization": f"Bearer {token}"})
         return json.loads(asking.getresponse().read())
     finally:
         asking.close()
@@ -133,3 +133,45 @@ def test_ctrl_c_ends_all_of_an_up_in_the_foreground(line: CommandLine) -> None:
     assert (up.returncode, complaints) == (0, "")
     assert rest == "stopping\nended users, pipeline, serve\n1 broker(s) stopped\n"
     eventually(lambda: left_of(line) == [])
+
+
+def test_locked_it_runs_all_the_same_and_no_secret_shows_anywhere(line: CommandLine) -> None:
+    said = up(line, "--port", "0", "--http-port", "0", "--rate", "20", "--secure", "--tls")
+    tokens, cluster = line.home / "up" / "tokens", line.home / "clusters" / "default"
+    assert f"HTTP wants a token of {tokens}, Kafka a password of {cluster / 'client.properties'}" in said
+    assert get(line, "/tables")["error"]["code"] == "unauthorized"
+    reading, writing = (words.split()[1] for words in tokens.read_text().splitlines())
+    secrets = {reading, writing, *json.loads((cluster / "secrets.json").read_text()).values()}
+
+    def leader() -> dict[str, Any]:
+        board = get(line, "/board", reading)
+        return dict(board["teams"][0])
+
+    eventually(lambda: len(leader()["badges"]) == 4, within_s=_LONG_S)
+    shown = [said, line("status"), line("board", "--once"), line("scan", "team_stats"), commands_of_all()]
+    shown += [json.dumps(get(line, path, reading)) for path in ("/tables", "/board", "/board/refused", "/openapi.json")]
+    shown.append(line.run("get", "team_stats", "nobody").stderr)
+    wrong = line.home / "wrong.properties"
+    wrong.write_text((cluster / "client.properties").read_text().replace("sasl.username=admin", "sasl.username=eve"))
+    refused = line.run("get", "team_stats", "team-1", "--config", str(wrong))
+    assert refused.returncode == 3
+    shown.append(refused.stderr)
+    holders = {path for path in line.home.rglob("*") if path.is_file() and any_of(secrets, path.read_bytes())}
+
+    assert not any(any_of(secrets, text.encode()) for text in shown)
+    assert holders == {
+        tokens,
+        wrong,
+        cluster / "secrets.json",
+        cluster / "client.properties",
+        cluster / "node-1" / "server.properties",
+    }
+
+
+def any_of(secrets: set[str], text: bytes) -> bool:
+    return any(secret.encode() in text for secret in secrets)
+
+
+def commands_of_all() -> str:
+    """What everyone on the machine can read of every process."""
+    return subprocess.run(["ps", "-eww", "-o", "command="], capture_output=True, text=True, check=True).stdout
