@@ -7,6 +7,8 @@ STAMP := $(VENV)/.installed
 SOAK_ROUNDS ?= 10
 # The tests wait more than they work: three at a time keep two cores busy.
 WORKERS ?= 3
+# Of the tests on Kafka those that also run on a cluster that is locked; `make soak` takes them all.
+LOCKED := $(addprefix tests/kafka/test_,row_verbs.py replica.py http_rows.py groups.py board.py)
 
 .PHONY: help setup up down test soak check bench docs lock clean
 
@@ -44,11 +46,13 @@ down: $(STAMP)
 
 test: setup check
 	$(BIN)/python -m pytest tests/kafka -m "not long" --numprocesses $(WORKERS) --dist worksteal --durations 15
+	$(BIN)/python -m pytest $(LOCKED) --security scram-tls --numprocesses $(WORKERS) --dist worksteal
 	$(BIN)/python -m pytest tests/spark -m quick --durations 5
 
 soak: setup
 	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/kafka -m "soak or long"
 	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/spark
+	$(BIN)/python -m pytest tests/kafka -m "not long" --security scram-tls --numprocesses $(WORKERS) --dist worksteal
 
 check: $(STAMP)
 	$(BIN)/ruff check .

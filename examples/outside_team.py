@@ -6,6 +6,7 @@ SETTINGS is the file that `lastword team add NAME` has written. Only kafka-pytho
 """
 
 import json
+import os
 import sys
 import threading
 import time
@@ -28,6 +29,8 @@ SETTINGS: dict[str, Any] = {NAMES[name]: value for name, _, value in lines}
 SETTINGS["security_protocol"] = SETTINGS["security_protocol"].upper()
 TEAM = SETTINGS["sasl_plain_username"]
 STATS_EVERY_S = 5
+# `malformed` counts users that are none; `position` says which users are counted.
+EMPTY: dict[str, Any] = {"team": TEAM, "processed": 0, "flagged": 0, "malformed": 0, "position": {}}
 
 
 def restored() -> dict[str, Any]:
@@ -37,14 +40,16 @@ def restored() -> dict[str, Any]:
     consumer.assign(partitions)
     consumer.seek_to_beginning()
     ends = consumer.end_offsets(partitions)
-    row: dict[str, Any] = {"team": TEAM, "processed": 0, "flagged": 0, "position": {}}
+    row = dict(EMPTY, position={})
     while any(consumer.position(partition) < ends[partition] for partition in partitions):
         for records in consumer.poll(timeout_ms=500).values():
             for record in records:
-                # The last one of a key is the newest. None: the row was deleted.
-                if record.key == TEAM.encode() and record.value is not None:
-                    row = json.loads(record.value)
+                # The last one of a key is the newest, and one without a value deletes the row.
+                if record.key == TEAM.encode():
+                    row = dict(EMPTY, position={}) if record.value is None else json.loads(record.value)
     consumer.close()
+    if "position" not in row:
+        sys.exit(f"{TEAM}: its row in team_stats is not of this program: delete it to count anew")
     return row
 
 
@@ -56,6 +61,8 @@ class Team:
         self.producer = KafkaProducer(**SETTINGS, acks="all")
         self.turn = threading.Lock()
         self.published_at = time.monotonic()
+        self.published = json.dumps(self.row)
+        self.sent: list[Any] = []
 
     def take(self, records: Iterable[Any]) -> None:
         """A batch of one member: what was counted before, as our row says, is passed over."""
@@ -63,22 +70,35 @@ class Team:
             for record in records:
                 if record.offset < self.row["position"].get(str(record.partition), 0):
                     continue
-                user = json.loads(record.value)
-                self.row["processed"] += 1
-                if "Linux" in user["user_agent"]:
-                    self.row["flagged"] += 1
-                    action = {"customer": user["email"], "type": "HIRE_CUSTOMER", "reason": "ON_LINUX", "team": TEAM}
-                    self.producer.send("actions", json.dumps(action).encode())
+                self.judge(record.value)
                 self.row["position"][str(record.partition)] = record.offset + 1
-            if time.monotonic() - self.published_at > STATS_EVERY_S:
-                self.publish()
+
+    def judge(self, value: bytes | None) -> None:
+        try:
+            user = json.loads(value or b"")
+            email, agent = str(user["email"]), str(user["user_agent"])
+        except (ValueError, TypeError, KeyError):
+            self.row["malformed"] += 1
+            return
+        self.row["processed"] += 1
+        if "Linux" in agent:
+            self.row["flagged"] += 1
+            action = {"customer": email, "type": "HIRE_CUSTOMER", "reason": "ON_LINUX", "team": TEAM}
+            self.sent.append(self.producer.send("actions", json.dumps(action).encode()))
 
     def publish(self) -> None:
         """Counters and position are one record: there is no instant at which a crash could part them."""
-        self.producer.flush()
-        self.producer.send("team_stats", key=TEAM.encode(), value=json.dumps(self.row).encode()).get(30)
-        self.published_at = time.monotonic()
-        print(f"{TEAM}: {self.row['processed']} processed, {self.row['flagged']} flagged", flush=True)
+        with self.turn:
+            row = json.dumps(self.row)
+            if row == self.published or time.monotonic() - self.published_at < STATS_EVERY_S:
+                return
+            # First the actions that it counts: an error here ends the program, which then goes on at its last row.
+            for action in self.sent:
+                action.get(30)
+            self.sent.clear()
+            self.producer.send("team_stats", key=TEAM.encode(), value=row.encode()).get(30)
+            self.published, self.published_at = row, time.monotonic()
+            print(f"{TEAM}: {self.row['processed']} processed, {self.row['flagged']} flagged", flush=True)
 
 
 class Member(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -86,7 +106,14 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def __init__(self, team: Team) -> None:
         self.team = team
-        self.consumer = KafkaConsumer(**SETTINGS, group_id=TEAM, enable_auto_commit=False, session_timeout_ms=10_000)
+        self.consumer = KafkaConsumer(
+            **SETTINGS,
+            group_id=TEAM,
+            enable_auto_commit=False,
+            session_timeout_ms=10_000,
+            # What has expired is passed over, and what is there is not.
+            auto_offset_reset="earliest",
+        )
         self.consumer.subscribe(["new_users"], listener=self)
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
@@ -109,6 +136,7 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
                 # For those who look at our lag.
                 self.consumer.commit()
                 then()
+            self.team.publish()
 
 
 def main() -> None:
@@ -119,8 +147,15 @@ def main() -> None:
     def share() -> None:
         """With the first records there is work to share: a second member joins."""
         if not helper:
-            helper.append(threading.Thread(target=lambda: Member(team).run(), daemon=True))
+            helper.append(threading.Thread(target=help_out, daemon=True))
             helper[0].start()
+
+    def help_out() -> None:
+        try:
+            Member(team).run()
+        finally:
+            # One that fails must not keep its users waiting while the other works on.
+            os._exit(1)
 
     Member(team).run(then=share)
 

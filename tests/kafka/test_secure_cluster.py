@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lastword.core.errors import AlreadyExists, BadInput, ClusterUnreachable, LastwordError, NotFound
+from lastword.core.errors import AlreadyExists, BadInput, BrokerFailed, ClusterUnreachable, LastwordError, NotFound
 from lastword.kafka.connection import Connection
 from lastword.kafka.groups import GroupPosition
 from lastword.kafka.local import LocalCluster
@@ -146,6 +146,45 @@ def test_a_name_that_no_user_can_have_is_refused(secure: LocalCluster, name: str
         add_user(secure.connection, name, Rights(read=("orders",)))
 
 
+@pytest.mark.parametrize(
+    "rights", [Rights(read=("*",)), Rights(write=("a b",)), Rights(read=("",)), Rights(groups=("*",))]
+)
+def test_a_right_on_what_is_no_name_is_refused(secure: LocalCluster, rights: Rights) -> None:
+    with pytest.raises(BadInput):
+        add_user(secure.connection, "dan", rights)
+
+
+def test_a_password_is_saved_before_it_is_valid(secure: LocalCluster) -> None:
+    def fail(_: str) -> None:
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        add_user(secure.connection, "dan", Rights(read=("orders",)), fail)
+    remove_user(secure.connection, "dan")
+
+
+def test_a_cluster_whose_passwords_are_gone_gets_no_new_ones(tmp_path: Path) -> None:
+    with LocalCluster(name="bare", folder=tmp_path / "cluster", jars=JARS, owned=True) as cluster:
+        cluster.start(port=0, security="scram")
+        cluster.stop()
+        (tmp_path / "cluster" / "secrets.json").rename(tmp_path / "secrets.json")
+        client = (tmp_path / "cluster" / "client.properties").read_text()
+        with pytest.raises(BrokerFailed, match=r"secrets.json can't be read.*restore it"):
+            cluster.start()
+        assert (tmp_path / "cluster" / "client.properties").read_text() == client
+        (tmp_path / "secrets.json").rename(tmp_path / "cluster" / "secrets.json")
+        cluster.start()
+
+
+@pytest.mark.parametrize("setting", ["allow.everyone.if.no.acl.found", "sasl.enabled.mechanisms", "super.users"])
+def test_what_locks_it_can_not_be_set(tmp_path: Path, setting: str) -> None:
+    with (
+        LocalCluster(name="bare", folder=tmp_path / "cluster", jars=JARS, owned=True) as cluster,
+        pytest.raises(BadInput, match="lastword sets this one itself"),
+    ):
+        cluster.start(port=0, security="scram", settings={setting: "true"})
+
+
 def test_a_user_without_any_right_is_refused(secure: LocalCluster) -> None:
     with pytest.raises(BadInput, match="would have no right at all: give it one with --read, --write or --group"):
         add_user(secure.connection, "dan", Rights())
@@ -159,7 +198,7 @@ def test_broker_start_secure_and_its_users_as_commands(alone: CommandLine) -> No
     alone("topic", "create", "orders", "--partitions", "1")
     alone("put", "orders", "o-1", '{"cents": 5}')
     made = alone("broker", "user", "add", "ann", "--read", "orders", "--group", "ann")
-    file = alone.home / "clusters" / "default" / "users" / "ann.properties"
+    (file,) = (alone.home / "accounts").glob("*/ann.properties")
     assert made.splitlines() == [
         "user ann: read orders; group ann",
         f"its client settings, with the password: {file}",
@@ -197,7 +236,7 @@ def test_a_cluster_that_is_open_has_no_users(alone: CommandLine) -> None:
     for words in (("broker", "user", "list"), ("broker", "user", "add", "ann", "--read", "x")):
         refused = alone.run(*words)
         assert refused.returncode == 2
-        assert "cluster default asks nobody for a password" in refused.stderr
+        assert "asks nobody for a password, so it has no users" in refused.stderr
     team = alone.run("team", "add", "team-16")
     assert team.returncode == 2
     assert "a team needs no account there" in team.stderr

@@ -93,7 +93,8 @@ def test_a_reader_beside_the_writer_agrees_with_it_wherever_each_of_them_is(
     places = {Place(*place): records_of(place[1], log) for place, log in logs.items()}
     writer, reader = Crashing(places), Shown(Kept(), agrees=True)
     for place in places:
-        reader.begin(begun(*place))
+        # There was nothing yet.
+        reader.begin(begun(*place, end=0))
     # What the writer has decided by itself, and no record says.
     writer.tally.counts[Place("actions", 0)].missed = 5
     for (what, which, count), (_, other, pace) in zip(steps, reads, strict=False):

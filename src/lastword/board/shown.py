@@ -6,6 +6,8 @@ every row that the writer keeps for the truth, and folds again what lies after i
 
 from __future__ import annotations
 
+import sys
+
 from lastword.board.rows import Kept, count_copy
 from lastword.board.tally import Begun, Entry, Place, Tally
 from lastword.core.record import Record
@@ -55,7 +57,8 @@ class Shown:
         own = self.tally
         self.tally = self.kept.tally()
         for begun in self._begun.values():
-            self.tally.begin(begun)
+            # Where the log ended when we began says nothing about rows that were written since.
+            self.tally.begin(begun._replace(end=sys.maxsize))
         self._tail = [entry for entry in self._tail if self.tally.take(entry)]
         for place, (topic_id, offset) in self._reached.items():
             self.tally.reach(place, topic_id, offset)

@@ -41,6 +41,8 @@ def make_state_topic(connection: Connection) -> None:
     if STATE not in connection.reach(admin).topics:
         with suppress(AlreadyExists):  # another made it since
             create_topic(connection, STATE, partitions=1, settings=_STATE_SETTINGS)
+    if len(connection.topic(STATE, admin).partitions) != 1:
+        raise BadInput(f"topic {STATE!r} has more than one partition, and its rows are those of one moment: delete it")
     if settings_now(admin, STATE)["cleanup.policy"].value != "compact":
         raise BadInput(
             f"topic {STATE!r} holds what the board has counted and is not compacted: rows of it may expire; "

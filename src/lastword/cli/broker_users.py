@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from lastword.cli import options
 from lastword.cli.output import print_json, print_table
 from lastword.core.errors import BadInput
+from lastword.core.home import default_home
 
 if TYPE_CHECKING:
-    from lastword.kafka.local import LocalCluster
+    from lastword.kafka.connection import Connection
+    from lastword.kafka.users import Rights
 
 
 def add_user_actions(subs: options.Subs[argparse.ArgumentParser]) -> list[argparse.ArgumentParser]:
@@ -43,32 +46,48 @@ def add_user_actions(subs: options.Subs[argparse.ArgumentParser]) -> list[argpar
     remove.add_argument("name")
     for parser in (add, listing):
         options.add_json(parser)
+    for parser in (add, listing, remove):
+        options.add_connection(parser)
     return [add, listing, remove]
 
 
 def add_user_(args: argparse.Namespace) -> int:
-    from lastword.kafka.security import login_like, user_file, write_client_file
-    from lastword.kafka.users import Rights, add_user, check_user_name
+    from lastword.kafka.users import Rights
 
-    cluster = _secure_cluster(args)
-    connection = cluster.connection
-    check_user_name(args.name)
+    connection = _administered(args)
     rights = Rights(read=tuple(args.read), write=tuple(args.write), groups=tuple(args.group))
-    password = add_user(connection, args.name, rights)
-    file = user_file(cluster.folder, args.name)
-    settings = login_like(connection.properties, args.name, password)
-    write_client_file(file, connection.bootstrap_servers, settings)
+    account = make_account(connection, args.name, rights)
     if args.json:
-        print_json({"user": args.name, "file": str(file)})
+        print_json({"user": args.name, "file": str(account.file)})
     else:
-        print(f"user {args.name}: {rights}\nits client settings, with the password: {file}")
+        print(f"user {args.name}: {rights}\nits client settings, with the password: {account.file}")
     return 0
+
+
+class Account(NamedTuple):
+    file: Path
+    login: dict[str, str]
+
+
+def make_account(connection: Connection, name: str, rights: Rights) -> Account:
+    """Makes a user, with a file that says how it logs in, and that only we can read."""
+    from lastword.kafka.security import account_file, login_like, write_client_file
+    from lastword.kafka.users import add_user
+
+    file = account_file(default_home(), str(connection.reach().cluster_id), name)
+
+    def save(password: str) -> None:
+        login = login_like(connection.properties, name, password)
+        write_client_file(file, connection.bootstrap_servers, login)
+
+    password = add_user(connection, name, rights, save)
+    return Account(file, login_like(connection.properties, name, password))
 
 
 def list_(args: argparse.Namespace) -> int:
     from lastword.kafka.users import list_users
 
-    users = list_users(_secure_cluster(args).connection)
+    users = list_users(_administered(args))
     if args.json:
         for user in users:
             rights = user.rights
@@ -79,22 +98,30 @@ def list_(args: argparse.Namespace) -> int:
 
 
 def remove_(args: argparse.Namespace) -> int:
-    from lastword.kafka.security import user_file
-    from lastword.kafka.users import remove_user
+    from lastword.kafka.security import account_file
+    from lastword.kafka.users import check_user_name, remove_user
 
-    cluster = _secure_cluster(args)
-    remove_user(cluster.connection, args.name)
-    user_file(cluster.folder, args.name).unlink(missing_ok=True)
+    check_user_name(args.name)
+    connection = _administered(args)
+    try:
+        remove_user(connection, args.name)
+    finally:
+        # Also where another command was cut off before it came to this.
+        account_file(default_home(), str(connection.reach().cluster_id), args.name).unlink(missing_ok=True)
     print(f"user {args.name}: removed")
     return 0
 
 
-def _secure_cluster(args: argparse.Namespace) -> LocalCluster:
-    cluster = options.local_cluster(args.cluster, print)
-    cluster.connection.reach()
-    if cluster.spec is not None and cluster.spec.security == "open":
+def _administered(args: argparse.Namespace) -> Connection:
+    """The cluster that was named in any way; BadInput for one that was reached without a password."""
+    if args.bootstrap_servers or args.config:
+        connection = options.connection(args)
+    else:
+        connection = options.local_cluster(args.cluster, print).connection
+    connection.reach()
+    if "sasl.username" not in connection.properties:
         raise BadInput(
-            f"cluster {args.cluster} asks nobody for a password, so it has no users: start another with  "
+            f"{connection.bootstrap_servers} asks nobody for a password, so it has no users: start another with  "
             "lastword broker start --secure --cluster NAME"
         )
-    return cluster
+    return connection

@@ -137,9 +137,9 @@ def connection(args: argparse.Namespace) -> Connection:
         utf8(servers)
         chosen = Connection(bootstrap_servers=servers, properties=properties)
     else:
-        # Without any settings it is the administrator of the local cluster who asks.
+        # Unless the settings say who asks, it is the administrator of the local cluster.
         chosen = _local_connection()
-        chosen = replace(chosen, properties=properties) if properties else chosen
+        chosen = replace(chosen, properties={**chosen.properties, **properties})
     restore_left_behind(chosen, default_home(), note)
     return chosen
 

@@ -6,9 +6,9 @@ import argparse
 from textwrap import indent
 
 from lastword.cli import options
+from lastword.cli.broker_users import make_account
 from lastword.cli.output import print_json
 from lastword.core.errors import BadInput
-from lastword.core.home import default_home
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
@@ -36,10 +36,10 @@ def parser(verb: str) -> argparse.ArgumentParser:
 def add(args: argparse.Namespace) -> int:
     from lastword.board.registering import register_team
     from lastword.kafka import logins
-    from lastword.kafka.security import login_like, write_client_file
-    from lastword.kafka.users import add_user, check_user_name, team_rights
+    from lastword.kafka.users import check_user_name, team_rights
 
     check_user_name(args.name)
+    _refuse_taken(args.name)
     connection = options.connection(args)
     connection.reach()
     if "sasl.username" not in connection.properties:
@@ -48,21 +48,27 @@ def add(args: argparse.Namespace) -> int:
             "program may take part; start one that asks with  lastword up --secure"
         )
     rights = team_rights(args.name)
-    password = add_user(connection, args.name, rights)
     register_team(connection, args.name)
-    login = login_like(connection.properties, args.name, password)
-    file = default_home() / "teams" / f"{args.name}.properties"
-    write_client_file(file, connection.bootstrap_servers, login)
+    account = make_account(connection, args.name, rights)
     if args.json:
-        print_json({"team": args.name, "file": str(file), "settings": login})
+        print_json({"team": args.name, "file": str(account.file), "settings": account.login})
         return 0
     servers = connection.bootstrap_servers
     print(f"team {args.name}: {rights}")
-    print(f"Its client settings, with the password, are in {file}, which only you can read, and here:\n")
+    print(f"Its client settings, with the password, are in {account.file}, which only you can read, and here:\n")
     for who, text in (
-        ("kafka-python", logins.for_kafka_python(servers, login)),
-        ("librdkafka (confluent-kafka and many others)", logins.for_librdkafka(servers, login)),
-        ("Java", logins.for_java(servers, login)),
+        ("kafka-python", logins.for_kafka_python(servers, account.login)),
+        ("librdkafka (confluent-kafka and many others)", logins.for_librdkafka(servers, account.login)),
+        ("Java", logins.for_java(servers, account.login)),
     ):
         print(f"{who}:\n{indent(text, '  ')}\n")
     return 0
+
+
+def _refuse_taken(name: str) -> None:
+    """The group of a team's name must be nobody else's: not the pipeline's, and not an inside team's."""
+    from lastword.up.teams import pipeline
+
+    plan = pipeline()
+    if name == plan.app or name.startswith("lastword") or name in {rule.name for rule in plan.rules}:
+        raise BadInput(f"team name {name!r}: the pipeline {plan.app} and its teams, or lastword, have it: take another")

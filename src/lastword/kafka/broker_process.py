@@ -42,7 +42,7 @@ def format_data(jvm: Jvm, files: NodeFiles, spec: ClusterSpec, secret: Sequence[
         options=quick,
     )
     # In a file: everyone on the machine can read a command line.
-    arguments = files.folder / "format.arguments"
+    arguments = files.format_arguments
     write_durably(arguments, "\n".join(map(quoted, words)).encode(), private=True)
     try:
         done = subprocess.run(

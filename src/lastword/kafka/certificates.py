@@ -12,6 +12,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from lastword.core.durable import sync
 from lastword.core.errors import BrokerFailed
 from lastword.kafka.java import Java
 
@@ -40,7 +41,7 @@ def ensure_certificates(folder: Path, java: Java, password: str) -> None:
     if there.exists():
         return
     shutil.rmtree(made, ignore_errors=True)
-    made.mkdir(parents=True)
+    made.mkdir(parents=True, mode=0o700)
     keytool = _Keytool(executable=java.executable.resolve().parent / "keytool", folder=made, password=password)
     keytool("-genkeypair", "-alias", "ca", "-dname", "CN=lastword local cluster", "-ext", "bc:c", *_KEY, store="ca.p12")
     keytool("-exportcert", "-rfc", "-alias", "ca", "-file", "ca.pem", store="ca.p12")
@@ -56,11 +57,16 @@ def ensure_certificates(folder: Path, java: Java, password: str) -> None:
     for name in ("ca.p12", "server.csr", "server.pem"):
         (made / name).unlink()
     (made / "server.p12").chmod(0o600)
+    for name in ("ca.pem", "server.p12"):
+        sync(made / name)
+    # For others only now: they need the authority's certificate.
+    made.chmod(0o755)
     # Rename last: whoever finds the folder may trust it.
     made.replace(there)
+    sync(folder)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class _Keytool:
     executable: Path
     folder: Path

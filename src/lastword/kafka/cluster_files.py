@@ -27,8 +27,12 @@ from lastword.kafka.broker_log import last_lines
 from lastword.kafka.security import Security
 
 # Settings that tie the parts of a local cluster together; changing one by hand would only break it.
-_OURS = ("process.roles", "node.id", "listeners", "advertised.listeners", "log.dirs", "metadata.log.dir")
-_OURS_PREFIXES = ("controller.", "listener.", "sasl.", "ssl.", "authorizer.", "super.users")
+_OURS = ("process.roles", "node.id", "listeners", "advertised.listeners", "log.dir", "log.dirs", "metadata.log.dir")
+_OURS_PREFIXES = (
+    *("controller.", "listener.", "inter.broker.", "early.start."),
+    # What locks it.
+    *("sasl.", "ssl.", "security.", "authorizer.", "super.users", "allow.everyone.", "principal.", "config.providers"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +88,14 @@ class NodeFiles:
     @property
     def data(self) -> Path:
         return self.folder / "data"
+
+    @property
+    def format_arguments(self) -> Path:
+        """What the formatting tool is told, while it runs."""
+        return self.folder / "format.arguments"
+
+    def is_formatted(self) -> bool:
+        return (self.data / "meta.properties").exists()
 
     def has_run(self) -> bool:
         return (self.data / "__cluster_metadata-0").is_dir()

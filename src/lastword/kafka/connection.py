@@ -167,16 +167,16 @@ def translated(failure: KafkaException | KafkaError, where: str) -> LastwordErro
 
 # What each thing that we do needs, by how it is told; a topic is always described first.
 _TOPIC_RIGHTS = {
-    "writing": "Write on the topic",
+    "writing to ": "Write on the topic",
     "reading": "Read on the topic",
-    "following": "Read on the topic",
-    "nudging": "Write on the topic",
-    "a transaction": "Write on every topic that it writes to",
-    "settings": "DescribeConfigs on the topic",
-    "creating": "Create on the topic",
-    "deleting": "Delete on the topic",
-    "raising": "Alter on the topic",
-    "committing": "Read on the topic",
+    "following ": "Read on the topic",
+    "nudging ": "Write on the topic",
+    "a transaction of ": "Write on every topic that it writes to",
+    "settings of ": "DescribeConfigs on the topic",
+    "creating topic ": "Create on the topic",
+    "deleting topic ": "Delete on the topic",
+    "raising topic ": "Alter on the topic",
+    "committing ": "Read on the topic",
 }
 _OTHER_RIGHTS = {
     KafkaError.GROUP_AUTHORIZATION_FAILED: "Read on the consumer group",
@@ -190,9 +190,11 @@ def _missing_right(code: int, where: str) -> str | None:
     """The right that somebody lacks who is refused with this code; None for another refusal."""
     # Who may write nowhere is refused by the cluster, before any topic is named.
     if code == KafkaError.TOPIC_AUTHORIZATION_FAILED or (
-        code == KafkaError.CLUSTER_AUTHORIZATION_FAILED and where.startswith("writing")
+        code == KafkaError.CLUSTER_AUTHORIZATION_FAILED and where.startswith(("writing to ", "nudging "))
     ):
         return next((right for act, right in _TOPIC_RIGHTS.items() if where.startswith(act)), "Describe on the topic")
+    if code == KafkaError.GROUP_AUTHORIZATION_FAILED and where.startswith("listing "):
+        return "Describe on the consumer groups"
     return _OTHER_RIGHTS.get(code)
 
 

@@ -299,7 +299,8 @@ class LocalCluster:
         java = find_java()
         jvm = Jvm(java=java, jars=ensure_jars(broker_lock(), self.jars, java, self.tell))
         recovered, commands = [], []
-        lock = lock_of(self.folder, spec.security, java)
+        is_new = not any(node_files(self.folder, broker).is_formatted() for broker in spec.brokers)
+        lock = lock_of(self.folder, spec.security, java, is_new=is_new)
         save_spec(self.folder, spec)
         if spec.security != "open":
             path, settings = client_file(self.folder), admin_settings(self.folder, spec.security)
@@ -312,6 +313,7 @@ class LocalCluster:
                 format_data(jvm, files, spec, lock.format_arguments, turn)
             elif files.has_run() and not files.was_stopped_cleanly():
                 recovered.append(broker.node_id)
+            files.format_arguments.unlink(missing_ok=True)
             files.output.unlink(missing_ok=True)
             # Before the broker takes its lock, so that nobody ever trusts the pid of its predecessor.
             files.pid.unlink(missing_ok=True)
@@ -331,12 +333,13 @@ class LocalCluster:
         if known is not None:
             save_spec(self.folder, known)
             return
-        # It never was: data that we formatted just now holds nothing. Any other is somebody's.
-        remove_spec(self.folder)
-        if formatted:
-            remove_lock(self.folder)
+        # It never was: data that we formatted just now holds nothing. Any other is somebody's. What describes it and
+        # unlocks it goes last: without it data that is left would be nobody's.
         for each in formatted:
             shutil.rmtree(each.data, ignore_errors=True)
+        if not any(each.is_formatted() for each in files.values()):
+            remove_lock(self.folder)
+        remove_spec(self.folder)
 
     @staticmethod
     def _end(running: Mapping[int, NodeFiles], timeout_s: float, *, tell: Tell) -> None:

@@ -2,7 +2,7 @@
 
 clusters/NAME/secrets.json        passwords, for its owner alone
 clusters/NAME/client.properties   how to log in as the administrator, for `--config`, for its owner alone
-clusters/NAME/users/NAME.properties   the same for each user that was added here
+accounts/CLUSTER-ID/USER.properties   the same for each user that was added from this home, to any cluster
 
 Clients log in with SCRAM-SHA-256 (and over TLS, when that was asked for), and what nobody was given a right to is
 refused. Brokers and controllers know each other by a password of their own, on a listener of their own.
@@ -28,10 +28,9 @@ from lastword.kafka.java import Java
 # How clients are let in: everyone, or whoever has a password, in the clear or over TLS.
 Security = Literal["open", "scram", "scram-tls"]
 
-ADMIN = "admin"
+ADMIN, CONTROLLER = "admin", "controller"
 MECHANISM = "SCRAM-SHA-256"
-_ITERATIONS = 4096
-_CONTROLLER = "controller"
+ITERATIONS = 4096
 SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
@@ -73,7 +72,8 @@ def remove_lock(folder: Path) -> None:
     """Of a cluster that never was."""
     for name in ("secrets.json", "client.properties"):
         (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(folder / "tls", ignore_errors=True)
+    for name in ("tls", "tls.new"):
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -84,17 +84,18 @@ class Lock:
     format_arguments: tuple[str, ...]
 
 
-def lock_of(folder: Path, security: Security, java: Java) -> Lock:
-    """Makes the passwords and certificates that are missing; nothing where everyone is let in."""
+def lock_of(folder: Path, security: Security, java: Java, *, is_new: bool) -> Lock:
+    """For a cluster that is new, passwords and certificates are made; nothing where everyone is let in."""
     if security == "open":
         return Lock(broker_settings={}, format_arguments=())
-    found = ensure_secrets(folder)
+    # With other passwords nobody would get into a cluster that is there.
+    found = ensure_secrets(folder) if is_new else load_secrets(folder)
     settings = _broker_settings(security, found)
     if security == "scram-tls":
         ensure_certificates(folder, java, found.keys)
         settings |= tls_settings(folder, found.keys)
     # The administrator must be known before the first start.
-    account = f"{MECHANISM}=[name={ADMIN},iterations={_ITERATIONS},password={found.admin}]"
+    account = f"{MECHANISM}=[name={ADMIN},iterations={ITERATIONS},password={found.admin}]"
     return Lock(broker_settings=settings, format_arguments=("--add-scram", account))
 
 
@@ -110,11 +111,11 @@ def _broker_settings(security: Security, found: Secrets) -> dict[str, str]:
         "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
         "sasl.mechanism.controller.protocol": "PLAIN",
         "listener.name.controller.plain.sasl.jaas.config": _login(
-            _PLAIN_LOGIN, _CONTROLLER, found.controller, **{f"user_{_CONTROLLER}": found.controller}
+            _PLAIN_LOGIN, CONTROLLER, found.controller, **{f"user_{CONTROLLER}": found.controller}
         ),
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "false",
-        "super.users": f"User:{ADMIN};User:{_CONTROLLER}",
+        "super.users": f"User:{ADMIN};User:{CONTROLLER}",
     }
 
 
@@ -142,8 +143,8 @@ def client_file(folder: Path) -> Path:
     return folder / "client.properties"
 
 
-def user_file(folder: Path, name: str) -> Path:
-    return folder / "users" / f"{name}.properties"
+def account_file(home: Path, cluster_id: str, name: str) -> Path:
+    return home / "accounts" / cluster_id / f"{name}.properties"
 
 
 def write_client_file(path: Path, bootstrap_servers: str, settings: Mapping[str, str]) -> None:

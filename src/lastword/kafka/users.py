@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,11 +20,11 @@ from lastword.core.errors import AlreadyExists, BadInput, LastwordError, NotFoun
 from lastword.core.nearest import did_you_mean
 from lastword.kafka.connection import Connection
 from lastword.kafka.live_settings import answer
-from lastword.kafka.security import ADMIN, new_password
+from lastword.kafka.security import ADMIN, CONTROLLER, ITERATIONS, new_password
+from lastword.kafka.topic_names import refuse_illegal
 
 _PATIENCE_S = 10.0
-_ITERATIONS = 4096
-_TAKEN = (ADMIN, "controller", "ANONYMOUS")
+_TAKEN = (ADMIN, CONTROLLER, "ANONYMOUS")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,18 +58,31 @@ def check_user_name(name: str) -> None:
         raise BadInput(f"user name {name!r}: the cluster uses this one itself; take another")
 
 
-def add_user(connection: Connection, name: str, rights: Rights) -> str:
-    """Makes the account with its rights and gives its password, which nobody can ask for again."""
+def add_user(connection: Connection, name: str, rights: Rights, save: Callable[[str], None] = lambda _: None) -> str:
+    """Makes the account with its rights and gives its password, which nobody can ask for again.
+
+    `save` gets it before it is valid: no crash leaves an account whose password is nowhere.
+    """
     check_user_name(name)
+    for topic in (*rights.read, *rights.write):
+        refuse_illegal(topic)
+    for group in rights.groups:
+        # Kafka takes * for all of them.
+        if not group.strip() or "*" in group:
+            raise BadInput(f"consumer group {group!r}: give the name of one group")
     if not (rights.read or rights.write or rights.groups):
         raise BadInput(f"user {name!r} would have no right at all: give it one with --read, --write or --group")
     admin = connection.admin()
     if name in _rights_of_all(admin):
-        raise AlreadyExists(f"user {name!r} exists already: remove it first with  lastword broker user remove {name}")
+        raise AlreadyExists(
+            f"user {name!r} exists already at {connection.bootstrap_servers}: remove it first with  "
+            f"lastword broker user remove {name}  (and the options that name the cluster)"
+        )
     # Rights first: a user is who has some, and one without a password can be removed and made again.
     for binding, future in admin.create_acls(list(_bindings(name, rights)), request_timeout=_PATIENCE_S).items():
         answer(future, f"giving {name!r} rights on {binding.name}")
     password = new_password()
+    save(password)
     _set_password(admin, name, password)
     return password
 
@@ -96,7 +109,7 @@ def remove_user(connection: Connection, name: str) -> None:
 
 
 def _set_password(admin: AdminClient, name: str, password: str) -> None:
-    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, _ITERATIONS)
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, ITERATIONS)
     upsert = UserScramCredentialUpsertion(name, info, password.encode())
     answer(admin.alter_user_scram_credentials([upsert], request_timeout=_PATIENCE_S)[name], f"the password of {name!r}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 
 from lastword.core.durable import write_durably
 from lastword.serve.tokens import read_tokens
@@ -21,7 +22,7 @@ class HttpTokens:
     def curl(self) -> str:
         """What curl must be told, without telling the token itself: it would be seen in the list of processes."""
         header = "s/^read /Authorization: Bearer /p"
-        return "" if self.file is None else f"-H @<(sed -n '{header}' {self.file}) "
+        return "" if self.file is None else f"-H @<(sed -n '{header}' {quote(str(self.file))}) "
 
 
 def http_tokens(folder: Path, *, is_locked: bool) -> HttpTokens:
@@ -33,4 +34,5 @@ def http_tokens(folder: Path, *, is_locked: bool) -> HttpTokens:
         folder.mkdir(parents=True, exist_ok=True)
         lines = [f"{what} {secrets.token_urlsafe(24)}\n" for what in ("read", "write")]
         write_durably(file, "".join(lines).encode(), private=True)
-    return HttpTokens(file=file, reading=next(token for what, token in read_tokens(file) if what == "read"))
+    # One that may write may read, too.
+    return HttpTokens(file=file, reading=min(read_tokens(file))[1])
