@@ -8,7 +8,7 @@ SOAK_ROUNDS ?= 10
 # The tests wait more than they work: three at a time keep two cores busy.
 WORKERS ?= 3
 # Of the tests on Kafka those that also run on a cluster that is locked; `make soak` takes them all.
-LOCKED := $(addprefix tests/kafka/test_,row_verbs.py replica.py http_rows.py groups.py board.py)
+LOCKED := $(addprefix tests/kafka/test_,row_verbs.py groups.py board.py)
 
 .PHONY: help setup up down test soak check bench docs lock clean
 
@@ -59,7 +59,7 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest tests/unit
+	$(BIN)/python -m pytest tests/unit --numprocesses 2
 
 bench: setup
 	$(LASTWORD) bench all --write docs/benchmarks.md

@@ -145,8 +145,8 @@ def main() -> None:
     helper: list[threading.Thread] = []
 
     def share() -> None:
-        """With the first records there is work to share: a second member joins."""
-        if not helper:
+        """With the first user that is flagged there is work to share: a second member joins."""
+        if not helper and team.row["flagged"]:
             helper.append(threading.Thread(target=help_out, daemon=True))
             helper[0].start()
 

@@ -213,7 +213,9 @@ def test_the_alternatives_have_the_client_settings_of_lastword(
     def noted(client: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
         def make(settings: dict[str, Any]) -> Any:
             made[client.__name__] = {
-                name: value for name, value in settings.items() if name != "bootstrap.servers" and not callable(value)
+                name: value
+                for name, value in settings.items()
+                if name not in ("bootstrap.servers", "logger") and not callable(value)
             }
             return client(settings)
 
