@@ -30,6 +30,9 @@ from support.load_tools import why_missing
 from support.processes import running_with
 from support.waiting import eventually
 
+# A benchmark is for clusters that are open.
+pytestmark = pytest.mark.open
+
 
 @pytest.mark.parametrize(
     ("name", "figures"),
@@ -87,6 +90,7 @@ def test_a_benchmark_that_is_terminated_leaves_no_folder(alone: CommandLine, tmp
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.long
 def test_start_times_the_command_line_and_a_broker_cold_and_warm(alone: CommandLine) -> None:
     done = alone.run("bench", "start", "--rounds", "1", "--json")
     assert done.returncode in (0, 1), done.stderr

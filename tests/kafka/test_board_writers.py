@@ -102,6 +102,7 @@ def kill_a_writer(connection: Connection, after_s: float) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.open
 def test_after_kills_of_the_writer_at_random_instants_every_record_is_counted_once(topics: Connection) -> None:
     chance = random.Random(7)
     with busy_teams(topics, chance):

@@ -283,6 +283,7 @@ build(Connection(bootstrap_servers=servers), identity, Path(folder), start=Posit
 """
 
 
+@pytest.mark.open
 def test_workers_end_with_an_owner_that_is_killed(connection: Connection, topic_name: str, tmp_path: Path) -> None:
     create_topic(connection, topic_name, partitions=2)
     command = [sys.executable, "-c", _BUILD_FOR_EVER, connection.bootstrap_servers, topic_name, str(tmp_path)]

@@ -21,7 +21,7 @@ from lastword.kafka.live_settings import alter_settings, topic_identity
 from support.compacted_logs import committed, has_open_transaction, make_topic, set_on_topic, write
 from support.waiting import eventually
 
-pytestmark = pytest.mark.soak
+pytestmark = [pytest.mark.soak, pytest.mark.open]
 
 ROUNDS = range(int(os.environ.get("LASTWORD_SOAK", "1")))
 RECORDS = [("a", "1"), ("b", "1"), ("a", "2"), ("c", "1"), ("c", None), ("a", "3"), ("d", "1"), ("b", "2")]

@@ -95,6 +95,7 @@ def test_without_the_sweep_the_ghost_would_be_shown(
             assert dict(replica) == {"a": 1, "ghost": 2}
 
 
+@pytest.mark.open
 def test_a_replica_that_stalls_for_longer_than_tombstones_live_sweeps_when_it_goes_on(
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:

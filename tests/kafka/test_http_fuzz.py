@@ -30,6 +30,9 @@ from support.raw_http import Back, exchange, put, request
 from support.replicas import log_now
 from support.waiting import eventually
 
+# Its server is told an address alone.
+pytestmark = pytest.mark.open
+
 ROUNDS = int(os.environ.get("LASTWORD_SOAK", "1"))
 TOPIC = "fuzzed-profiles"
 TOKEN = "read-0123456789abcdef"  # noqa: S105

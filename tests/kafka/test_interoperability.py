@@ -17,6 +17,9 @@ from lastword.kafka.java import find_java
 from lastword.kafka.topics import create_topic
 from support.command_line import JARS, CommandLine
 
+# Other clients are told an address alone.
+pytestmark = pytest.mark.open
+
 PARTITIONS = 5
 KEYS = [*(f"user-{n}" for n in range(40)), "é", "日本", "Ω-1", "🦆", "ключ", "ñandú", "a b", "x" * 200, "0", "ÅÄÖ"]
 # key -> (value, partition)

@@ -245,6 +245,7 @@ def test_records_that_are_deleted_while_it_is_built_make_it_begin_again(
         assert len(replica) == 5
 
 
+@pytest.mark.open
 def test_rows_that_are_known_to_be_wrong_are_not_shown_after_a_kill_either(
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:

@@ -166,6 +166,7 @@ def test_a_value_that_can_not_be_read_is_served_as_bytes_with_the_reason_and_the
         assert (replica["a"], replica.last_good("a"), replica.poison_rows) == (2, None, 0)
 
 
+@pytest.mark.open
 def test_a_second_owner_is_told_which_process_has_the_folder(users: Table, tmp_path: Path) -> None:
     holder = subprocess.Popen(
         [sys.executable, "-c", _HOLD, users._connection.bootstrap_servers, users.topic, str(tmp_path)],

@@ -35,6 +35,9 @@ from pathlib import Path
 from lastword.kafka.connection import Connection
 from lastword.replica import following
 from lastword.table import Table
+
+# It kills processes that are told an address alone.
+pytestmark = pytest.mark.open
 following._SMALL = 0
 servers, topic, folder = sys.argv[1:]
 with Table(Connection(bootstrap_servers=servers), topic, key="bytes").replica(folder) as replica:

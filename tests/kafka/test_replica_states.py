@@ -160,6 +160,7 @@ def test_an_open_transaction_that_came_later_does_not_keep_it_from_being_ready_f
             producer.abort_transaction(30)
 
 
+@pytest.mark.open
 def test_a_process_that_was_stopped_for_long_is_catching_up_when_it_goes_on(
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
@@ -239,6 +240,7 @@ def test_a_topic_that_is_not_there_and_a_server_that_says_nothing_are_told_apart
             Table(Connection(bootstrap_servers=f"127.0.0.1:{port}", patience_s=1), "t").replica(tmp_path / "b")
 
 
+@pytest.mark.open
 def test_a_full_disk_is_a_failure_with_advice_and_the_replica_can_be_closed_and_opened_again(
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
