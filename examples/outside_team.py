@@ -63,6 +63,7 @@ class Team:
         self.published_at = time.monotonic()
         self.published = json.dumps(self.row)
         self.sent: list[Any] = []
+        self.wanted, self.joined = 1, set[Member]()
 
     def take(self, records: Iterable[Any]) -> None:
         """A batch of one member: what was counted before, as our row says, is passed over."""
@@ -90,7 +91,8 @@ class Team:
         """Counters and position are one record: there is no instant at which a crash could part them."""
         with self.turn:
             row = json.dumps(self.row)
-            if row == self.published or time.monotonic() - self.published_at < STATS_EVERY_S:
+            is_early = len(self.joined) < self.wanted or time.monotonic() - self.published_at < STATS_EVERY_S
+            if row == self.published or is_early:
                 return
             # First the actions that it counts: an error here ends the program, which then goes on at its last row.
             for action in self.sent:
@@ -127,6 +129,7 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
             else:
                 self.consumer.seek_to_beginning(partition)
         # The next row is of the team as it is now.
+        self.team.joined.add(self)
         self.team.published_at = time.monotonic()
 
     def run(self, then: Callable[[], None] = lambda: None) -> None:
@@ -147,6 +150,7 @@ def main() -> None:
     def share() -> None:
         """With the first user that is flagged there is work to share: a second member joins."""
         if not helper and team.row["flagged"]:
+            team.wanted = 2
             helper.append(threading.Thread(target=help_out, daemon=True))
             helper[0].start()
 
