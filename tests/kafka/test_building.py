@@ -253,6 +253,7 @@ def test_a_worker_that_is_killed_gives_one_line_and_takes_the_others_along(
         assert str(ended[0]).startswith(f"a process that reads {topic_name} was ended by signal 9 in the middle")
 
 
+@pytest.mark.open
 def test_no_secret_is_in_the_arguments_or_the_environment_of_a_worker(
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:

@@ -117,6 +117,7 @@ def test_the_page_of_the_replica_runs_and_leaves_nothing_in_the_home(alone: Comm
     assert not (alone.home / "replicas").exists()
 
 
+@pytest.mark.open
 def test_the_smallest_example_prints_the_last_update(lastword: CommandLine) -> None:
     bootstrap = lastword.environ["LASTWORD_BOOTSTRAP_SERVERS"]
 
@@ -132,6 +133,7 @@ def test_the_smallest_example_prints_the_last_update(lastword: CommandLine) -> N
     lastword("topic", "delete", "compacted-topic")
 
 
+@pytest.mark.open
 def test_the_following_example_misses_nothing_while_it_is_away(lastword: CommandLine, tmp_path: Path) -> None:
     servers, topic = lastword.environ["LASTWORD_BOOTSTRAP_SERVERS"], f"follow-{uuid.uuid4().hex[:8]}"
     lastword("topic", "create", topic, "--partitions", "1")

@@ -22,6 +22,9 @@ from support.processes import running_with
 from support.replicas import disagreements, log_now, replica_of
 from support.waiting import eventually
 
+# It kills processes that are told an address alone.
+pytestmark = pytest.mark.open
+
 SOAK = os.environ.get("LASTWORD_SOAK")
 ROUNDS = int(SOAK or "1")
 # In each round; ten rounds of a soak are two hundred.
@@ -35,9 +38,6 @@ from pathlib import Path
 from lastword.kafka.connection import Connection
 from lastword.replica import following
 from lastword.table import Table
-
-# It kills processes that are told an address alone.
-pytestmark = pytest.mark.open
 following._SMALL = 0
 servers, topic, folder = sys.argv[1:]
 with Table(Connection(bootstrap_servers=servers), topic, key="bytes").replica(folder) as replica:

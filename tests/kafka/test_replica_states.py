@@ -228,6 +228,7 @@ def stored_retention(replica: Replica) -> int:
     return store.identity.delete_retention_ms
 
 
+@pytest.mark.open
 def test_a_topic_that_is_not_there_and_a_server_that_says_nothing_are_told_apart(
     connection: Connection, tmp_path: Path
 ) -> None:
