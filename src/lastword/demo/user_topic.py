@@ -65,8 +65,7 @@ def write_users(
 
 
 def ensure_first_users(connection: Connection) -> None:
-    """Some thousands in a topic that never had any, so that there is something to see at once."""
-    make_if_missing(connection, TOPIC, partitions=PARTITIONS, settings=AN_HOUR)
+    """Some thousands in a topic that is there and never had any, so that there is something to see at once."""
     _, end = log_bounds(connection, TOPIC)
     if sum(end.values()) == 0:
         write_users(connection, count=_FIRST_USERS)

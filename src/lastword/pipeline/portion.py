@@ -35,7 +35,7 @@ class Portion:
     def __init__(self, outlet: Outlet, partition: int) -> None:
         self._outlet = outlet
         self._places = f"{outlet.source}/{partition}/".encode()
-        longest = [[(SOURCE_HEADER, self._place(2**63)), (RULE_HEADER, name.encode())] for name, _ in outlet.rules]
+        longest = [self._origin(2**63, name) for name, _ in outlet.rules]
         self._surely_fits = min(
             (outlet.limits[topic] - _size(None, None, headers))
             for (_, topic), headers in zip(outlet.rules, longest, strict=True)
@@ -139,7 +139,7 @@ class Portion:
                 if value is None:
                     continue
                 (key,) = _keys(batch, number, [row])
-                headers = [(SOURCE_HEADER, self._place(offsets[row].as_py())), (RULE_HEADER, name.encode())]
+                headers = self._origin(offsets[row].as_py(), name)
                 size = _size(key, value, headers)
                 if size > limit:
                     reason = f"the record for {topic} has {size} bytes, and it takes {limit}"
@@ -157,10 +157,7 @@ class Portion:
             keys = _keys(batch, number, range(len(values)))
             keyless = [row for row, value in enumerate(values) if value is not None and keys[row] is None]
             for row in keyless:
-                headers = [
-                    (SOURCE_HEADER, self._place(batch.column("offset")[row].as_py())),
-                    (RULE_HEADER, name.encode()),
-                ]
+                headers = self._origin(batch.column("offset")[row].as_py(), name)
                 self._reject(None, values[row], headers, f"the record for {topic} has no key, and it is compacted")
                 values[row] = None
             if keyless:
@@ -189,6 +186,9 @@ class Portion:
                 self._reject(key, value, [(SOURCE_HEADER, place)], fault)
                 self._rejected += 1
         return batch.filter(pyarrow.array(is_valid))
+
+    def _origin(self, offset: int, rule: str) -> Headers:
+        return [(SOURCE_HEADER, self._place(offset)), (RULE_HEADER, rule.encode())]
 
     def _place(self, offset: int) -> bytes:
         return b"%b%d" % (self._places, offset)
