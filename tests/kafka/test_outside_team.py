@@ -7,9 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,6 @@ from lastword.board.topics import STATE
 from lastword.cli.options import read_properties
 from lastword.core.errors import LastwordError, NotFound
 from lastword.demo.topics import make_fraud_topics
-from lastword.demo.user_topic import write_users
 from lastword.kafka.connection import Connection
 from lastword.kafka.groups import GroupPosition
 from lastword.kafka.local import LocalCluster
@@ -29,6 +26,7 @@ from lastword.kafka.topics import create_topic
 from lastword.kafka.users import list_users
 from lastword.table import Table
 from support.command_line import JARS, CommandLine
+from support.teams import arriving_users
 from support.waiting import eventually
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "outside_team.py"
@@ -85,19 +83,6 @@ def counted(board: LiveBoard) -> tuple[int | None, int | None]:
     return shown(board).processed, shown(board).flagged
 
 
-@contextmanager
-def arriving_users(connection: Connection) -> Iterator[None]:
-    ended = threading.Event()
-    options = {"per_second": 100, "stopped": ended.is_set}
-    thread = threading.Thread(target=write_users, args=(connection,), kwargs=options)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
 def recounted(connection: Connection) -> tuple[int, int]:
     values = [record.value for batch in read_log(connection, "new_users") for record in batch]
     users = [json.loads(value or b"") for value in values if value != b"{"]
@@ -114,9 +99,6 @@ def test_it_earns_its_badges_in_order_and_restores_its_counters_after_a_kill(
         program = started(settings, log)
         try:
             eventually(lambda: "connected" in shown(board).badges, within_s=_LONG_S)
-            malformed = admin.producer()
-            malformed.produce("new_users", b"{", b"nobody")
-            malformed.flush()
             with arriving_users(admin):
                 eventually(lambda: len(shown(board).badges) == 4, within_s=_LONG_S)
                 earned = dict(shown(board).badges)
