@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +33,7 @@ def test_a_second_session_for_another_cluster_is_refused(spark: SparkSession) ->
 @pytest.mark.parametrize(
     ("asked", "other"),
     [
-        ({"master": "local[1]"}, r"at the master local\[2\]"),
+        ({"master": "local[1]"}, r"at the master local\[2,2\]"),
         ({"settings": {"spark.driver.memory": "3g"}}, r"with another spark\.driver\.memory"),
     ],
 )
@@ -41,7 +45,7 @@ def test_what_the_running_session_lacks_is_refused(
 
 
 def test_what_the_running_session_has_may_be_asked_for_again(spark: SparkSession, connection: Connection) -> None:
-    again = session(connection, master="local[2]", delta=True, settings={"spark.driver.memory": "1g"})
+    again = session(connection, master="local[2,2]", delta=True, settings={"spark.driver.memory": "1g"})
 
     assert again.sparkContext is spark.sparkContext
 
@@ -54,6 +58,18 @@ def test_settings_reach_spark_and_its_jvm(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert "-Xmx1g" in command.stdout.split()
+
+
+def test_workers_have_all_loaded_before_they_are_forked(spark: SparkSession) -> None:
+    def told(_: object) -> Iterator[tuple[str, str, bool]]:
+        parent = Path(f"/proc/{os.getppid()}/cmdline").read_text()
+        yield parent, str(sys.modules["pyspark"].__file__), "confluent_kafka" in sys.modules
+
+    ((parent, place, has_client),) = spark.sparkContext.parallelize([0], 1).mapPartitions(told).collect()
+
+    assert "lastword.spark_daemon" in parent
+    assert Path(place).is_file()  # and in no zip
+    assert has_client
 
 
 def test_an_address_is_no_connection() -> None:

@@ -35,7 +35,7 @@ class Driver:
         self._kill_below("org.apache.spark.deploy.SparkSubmit")
 
     def kill_worker(self) -> None:
-        self._kill_below("pyspark.daemon")
+        self._kill_below("pyspark.worker")
 
     def end(self) -> str:
         """Ends it as a user does, and gives what it has said; it must end well."""

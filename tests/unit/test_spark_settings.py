@@ -45,6 +45,14 @@ def test_where_the_way_is_not_known_the_driver_s_address_is_left_to_spark(master
     assert "spark.driver.host" not in settings_of(master)
 
 
+def test_workers_are_forked_from_ours_where_they_are_surely_of_this_python() -> None:
+    daemon = "spark.python.daemon.module"
+
+    assert settings_of("local[*]")[daemon] == "lastword.spark_daemon"
+    assert daemon not in settings_of("local[*]", spark_pyspark_python="/usr/bin/python3")
+    assert daemon not in settings_of("spark://127.0.0.1:7077")
+
+
 def test_a_given_setting_wins() -> None:
     given = {"spark.sql.session.timeZone": "CET", "spark.ui.enabled": "true", "spark.driver.host": "10.0.0.1"}
 

@@ -48,8 +48,8 @@ _SETTINGS = {
     # Java leaves methods of more than 8000 bytes uncompiled. Code of so many rules as one method is more than that, and
     # Spark then takes methods for each step of the plan.
     "spark.sql.codegen.hugeMethodLimit": "8000",
-    # So much comes to Python at a time.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
+    # So much comes to Python at a time: each piece has a price of its own, for every column.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(16 * 1024**2),
 }
 # A batch of no more than this is one task: most of what a small task costs does not depend on its records.

@@ -22,6 +22,8 @@ _LOCAL = {
     # Between Java and Python's workers; over TCP a small answer waits for 40 ms until the one before it is confirmed.
     "spark.python.unix.domain.socket.enabled": "true",
 }
+# Whose workers have all loaded that they need.
+_DAEMON = "lastword.spark_daemon"
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -63,6 +65,9 @@ def session_settings(
     ours["spark.driver.extraClassPath"] = os.pathsep.join(map(str, jars))
     if is_local(master):
         ours.update(_LOCAL)
+        # Another Python may lack lastword.
+        if "spark.pyspark.python" not in given:
+            ours["spark.python.daemon.module"] = _DAEMON
     else:
         # Executors elsewhere have no such folder: they fetch the jars from the driver.
         ours["spark.jars"] = ",".join(map(str, jars))

@@ -1,0 +1,51 @@
+"""Where the parent of Spark's workers takes pyspark from."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from lastword.spark_daemon import leave_zips
+
+INSTALLED = Path(pyspark.__file__).parent
+
+
+@pytest.fixture
+def places(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    found = [place for place in sys.path if not place.endswith(".zip")]
+    monkeypatch.setattr(sys, "path", found)
+    return found
+
+
+def test_zips_of_the_installed_pyspark_are_left_and_others_stay(places: list[str]) -> None:
+    before = list(places)
+    theirs = str(INSTALLED / "python" / "lib" / "pyspark.zip")
+    users = "/somewhere/mine.zip"
+    sys.path[:] = [theirs, users, *before]
+    sys.path_importer_cache[theirs] = None
+
+    leave_zips()
+
+    assert sys.path == [users, *before]
+    assert theirs not in sys.path_importer_cache
+
+
+def test_zips_of_another_spark_stay(places: list[str]) -> None:
+    before = list(places)
+    sys.path[:] = ["/opt/spark/python/lib/pyspark.zip", *before]
+
+    leave_zips()
+
+    assert sys.path == ["/opt/spark/python/lib/pyspark.zip", *before]
+
+
+def test_without_an_installed_pyspark_its_zips_stay(places: list[str]) -> None:
+    zips = str(INSTALLED / "python" / "lib" / "pyspark.zip")
+    sys.path[:] = [zips]
+
+    leave_zips()
+
+    assert sys.path == [zips]
