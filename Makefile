@@ -8,7 +8,7 @@ SOAK_ROUNDS ?= 10
 # The tests wait more than they work: three at a time keep two cores busy.
 WORKERS ?= 3
 # Of the tests on Kafka those that also run on a cluster that is locked; `make soak` takes them all.
-LOCKED := $(addprefix tests/kafka/test_,row_verbs.py groups.py board.py)
+LOCKED := $(addprefix tests/kafka/test_,row_verbs.py groups.py)
 
 .PHONY: help setup up down test soak check bench docs lock clean
 

@@ -71,6 +71,7 @@ def test_a_benchmark_gives_its_figures_and_deletes_its_topics(
     assert not [topic.name for topic in list_topics(connection) if topic.name.startswith("bench-")]
 
 
+@pytest.mark.long
 def test_without_an_address_a_benchmark_has_a_cluster_of_its_own(alone: CommandLine) -> None:
     done = alone.run("bench", "read", "--records", "2000", "--rounds", "1", "--json")
     assert done.returncode in (0, 1), done.stderr

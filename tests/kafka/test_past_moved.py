@@ -112,7 +112,10 @@ def test_a_truncated_log_is_read_again(fragile: LocalCluster, topic_name: str, t
         assert dict(replica) == {"a": 1, "b": 2}
 
 
-@pytest.mark.parametrize("others", ["ef", "efgh"], ids=["to the position", "past the position"])
+@pytest.mark.parametrize(
+    "others",
+    [pytest.param("ef", id="to the position", marks=pytest.mark.long), pytest.param("efgh", id="past the position")],
+)
 def test_a_truncated_log_that_has_grown_again_is_told_by_its_leader_epoch(
     fragile: LocalCluster, topic_name: str, tmp_path: Path, others: str
 ) -> None:

@@ -163,6 +163,7 @@ def test_a_password_is_saved_before_it_is_valid(secure: LocalCluster) -> None:
     remove_user(secure.connection, "dan")
 
 
+@pytest.mark.long
 def test_a_cluster_whose_passwords_are_gone_gets_no_new_ones(tmp_path: Path) -> None:
     with LocalCluster(name="bare", folder=tmp_path / "cluster", jars=JARS, owned=True) as cluster:
         cluster.start(port=0, security="scram")
