@@ -153,7 +153,7 @@ def test_head_has_the_headers_of_get_and_no_body(served: Running) -> None:
         if "text/event-stream" in methods["get"]["responses"]["200"]["content"]:
             continue
         table = path.split("/")[2] if path.startswith("/tables/") else "users"
-        address = path.replace("{table}", "users").replace("{key}", KEYS.get(table, ""))
+        address = path.replace("{table}", "users").replace("{key}", KEYS.get(table, "")).replace("{file}", "index.html")
         told = []
         for method in ("GET", "HEAD"):
             asking.request(method, address)

@@ -21,7 +21,7 @@ from lastword.serve.waiting import Waiting
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-ROOMS = ("core", "kafka", "replica", "serve", "pipeline", "board", "up")
+ROOMS = ("core", "kafka", "replica", "serve", "console", "pipeline", "board", "up")
 SOURCES = "\n".join(path.read_text() for path in sorted((ROOT / "src").rglob("*.py")))
 
 

@@ -35,6 +35,8 @@ LIMITS = Limits()
         ("/health", Route("health")),
         ("/ready", Route("ready")),
         ("/openapi.json", Route("openapi")),
+        ("/", Route("console")),
+        ("/console/views/board.js", Route("console file", name="views/board.js")),
     ],
 )
 def test_a_path_names_a_route(path: str, route: Route) -> None:
@@ -43,7 +45,7 @@ def test_a_path_names_a_route(path: str, route: Route) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["", "*", "/", "//tables", "/Tables", "x/tables/users", "/tables/../etc/passwd", "/tables/users/x", "/health/"],
+    ["", "*", "//", "//tables", "/Tables", "x/tables/users", "/tables/../etc/passwd", "/tables/users/x", "/health/"],
 )
 def test_a_path_that_names_nothing_is_not_found(path: str) -> None:
     with pytest.raises(Refused) as refused:

@@ -12,6 +12,7 @@ import jsonschema_rs
 import pytest
 import schemathesis
 
+from lastword.console import page_files
 from lastword.serve.answers import Refused
 from lastword.serve.limits import Limits
 from lastword.serve.openapi import document
@@ -24,8 +25,9 @@ TABLES = [
     Wanted.parse(text)
     for text in ("users=a", "numbers=b,key=int,value=int", "blobs=c,key=bytes,value=bytes", "objects=d,key=json")
 ]
-DOCUMENT: dict[str, Any] = json.loads(document(TABLES, Limits(), board=True))
-GUARDED: dict[str, Any] = json.loads(document(TABLES, Limits(), guarded=True, board=True))
+FILES = page_files()
+DOCUMENT: dict[str, Any] = json.loads(document(TABLES, Limits(), FILES, board=True))
+GUARDED: dict[str, Any] = json.loads(document(TABLES, Limits(), FILES, guarded=True, board=True))
 METHODS = ("get", "head", "put", "post", "delete", "patch", "options", "trace")
 
 
@@ -36,7 +38,7 @@ def operations(document: dict[str, Any] = DOCUMENT) -> Iterator[tuple[str, str, 
 
 
 def address_of(path: str) -> str:
-    return path.replace("{table}", "users").replace("{key}", "1")
+    return path.replace("{table}", "users").replace("{key}", "1").replace("{file}", "index.html")
 
 
 def codes_in(node: Any) -> Iterator[str]:
@@ -112,10 +114,10 @@ def test_the_routes_are_those_of_the_page() -> None:
     assert {path.replace("{table}", "{t}").replace("/users/{key}", "/users/{id}") for path in told} == on_page
 
 
-def test_a_token_is_needed_everywhere_but_for_health_and_readiness() -> None:
+def test_a_token_is_needed_everywhere_but_for_health_readiness_and_the_page() -> None:
     assert (GUARDED["security"], DOCUMENT.get("security")) == ([{"token": []}], None)
     for path, method, operation in operations(GUARDED):
-        is_open = path in ("/health", "/ready")
+        is_open = path in ("/health", "/ready", "/", "/console/{file}")
         assert ("401" in operation["responses"]) == (operation.get("security") != []) == (not is_open)
         codes = set(codes_in(operation["responses"]))
         assert ("forbidden" in codes) == (method in ("put", "post", "delete"))
@@ -124,7 +126,7 @@ def test_a_token_is_needed_everywhere_but_for_health_and_readiness() -> None:
 
 
 def test_limits_are_in_the_schemas() -> None:
-    made = json.loads(document(TABLES, Limits(key_bytes=7, page_rows=5, body_bytes=99)))
+    made = json.loads(document(TABLES, Limits(key_bytes=7, page_rows=5, body_bytes=99), FILES))
     paths = made["paths"]
     (key,) = [each for each in paths["/tables/users/rows/{key}"]["get"]["parameters"] if each["name"] == "key"]
     (limit,) = [each for each in paths["/users"]["get"]["parameters"] if each["name"] == "limit"]
@@ -134,12 +136,12 @@ def test_limits_are_in_the_schemas() -> None:
 
 
 def test_the_short_routes_are_there_only_for_a_table_served_as_users() -> None:
-    made = json.loads(document([Wanted.parse("other=a")], Limits()))
+    made = json.loads(document([Wanted.parse("other=a")], Limits(), FILES))
     assert [path for path in made["paths"] if path.startswith("/users")] == []
 
 
 def test_the_routes_of_the_board_are_there_only_where_it_is_served() -> None:
-    made = json.loads(document(TABLES, Limits()))
+    made = json.loads(document(TABLES, Limits(), FILES))
     assert [path for path in made["paths"] if path.startswith("/board")] == []
     assert "board" not in made["components"]["schemas"]
 

@@ -122,6 +122,7 @@ def _is_ready(served: Running) -> bool:
 def _attend(served: Running) -> None:
     """Says once that all is ready, and whenever a table is not what it was; until it is interrupted."""
     print(f"serving {', '.join(table.name for table in served.tables)} at {served.url}", flush=True)
+    print(f"the console is at {served.url}/", flush=True)
     told: dict[str, str] = {}
     was_ready = False
     while served.server.is_up:

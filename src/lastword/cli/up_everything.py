@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _READY_S = 300.0
 _LAST_READ_S = 15.0
 _TRY = {
+    "{url}/": "the console: all of it in a browser",
     "{curl}/users/user-1": "a profile over HTTP",
     "{curl}/tables/team_stats/rows": "what each team has seen and flagged",
     "lastword board": "who leads, live",
@@ -118,7 +119,7 @@ class Everything:
         if tokens.file is not None:
             print(f"It is locked: HTTP wants a token of {tokens.file}, Kafka a password of {self._cluster.client_file}")
         curl = f"curl -s {tokens.curl}{choices.url}"
-        print_try({command.format(curl=curl): meaning for command, meaning in _TRY.items()})
+        print_try({command.format(curl=curl, url=choices.url): meaning for command, meaning in _TRY.items()})
 
     def _choices(self, args: argparse.Namespace) -> Choices:
         """What this run should be like; BadInput when its HTTP port is another's."""

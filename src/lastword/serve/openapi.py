@@ -1,19 +1,22 @@
 """The service as an OpenAPI 3.1 document: every route with its methods, parameters, answers and refusals.
 
-A pure function of the tables and the limits. Rows have paths for each table, because a table's codecs decide what a key
-and a value look like; what is the same for all of them is one path with the tables' names as an enumeration.
+A pure function of the tables, the limits and the console's files. Rows have paths for each table, because a table's
+codecs decide what a key and a value look like; what is the same for all of them is one path with the tables' names as
+an enumeration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from lastword import __version__
+from lastword.console import PageFile
 from lastword.serve.limits import Limits
 from lastword.serve.openapi_board import board_paths, board_schemas
 from lastword.serve.openapi_changes import all_changes_path, changes_path
+from lastword.serve.openapi_console import console_paths
 from lastword.serve.openapi_operations import (
     BODY,
     FRESH,
@@ -50,13 +53,22 @@ from lastword.serve.openapi_schemas import (
 from lastword.serve.routes import SHORT
 
 
-def document(tables: Iterable[Described], limits: Limits, *, guarded: bool = False, board: bool = False) -> bytes:
+def document(
+    tables: Iterable[Described],
+    limits: Limits,
+    files: Mapping[str, PageFile],
+    *,
+    guarded: bool = False,
+    board: bool = False,
+) -> bytes:
     """The document as JSON; guarded: where a token is needed; board: where it is served."""
-    return msgspec.json.encode(_document(list(tables), limits, guarded=guarded, board=board))
+    return msgspec.json.encode(_document(list(tables), limits, files, guarded=guarded, board=board))
 
 
-def _document(tables: list[Described], limits: Limits, *, guarded: bool, board: bool) -> Node:
-    paths = _paths_of_all(tables) | all_changes_path(tables) | (board_paths() if board else {})
+def _document(
+    tables: list[Described], limits: Limits, files: Mapping[str, PageFile], *, guarded: bool, board: bool
+) -> Node:
+    paths = _paths_of_all(tables) | all_changes_path(tables) | console_paths(files) | (board_paths() if board else {})
     for table in tables:
         paths |= _paths_of_rows(table, limits) | changes_path(table)
         if table.name == SHORT:

@@ -207,11 +207,11 @@ def min_position() -> Node:
     }
 
 
-def if_none_match() -> Node:
+def if_none_match(what: str = "the row") -> Node:
     return {
         "name": "if-none-match",
         "in": "header",
-        "description": "An etag that you have: 304 where the row is still that one.",
+        "description": f"An etag that you have: 304 where {what} is still that one.",
         "schema": {"type": "string"},
     }
 

@@ -2,7 +2,7 @@
 
 The path comes decoded: granian's fast interface gives no other. It puts U+FFFD where bytes were not UTF-8, so a path
 with that character is refused: it may stand for another key than the one meant. Nothing here resolves `..` or `//`, and
-no part of a path ever names a file: a table's name is looked up among those served, and the rest is a key.
+no part of a path ever names a file: a name is looked up among those that are known, and the rest is a key.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ Kind = Literal[
     "board",
     "board refused",
     "board changes",
+    "console",
+    "console file",
     "nowhere",
 ]
-# What a load balancer asks for, which has no token; they tell nothing that needs one.
-OPEN_KINDS: frozenset[Kind] = frozenset({"health", "ready"})
+# What a load balancer asks for, and a browser before its user has given a token: they tell nothing that needs one.
+OPEN_KINDS: frozenset[Kind] = frozenset({"health", "ready", "console", "console file"})
 # The table with short routes beside the long ones.
 SHORT = "users"
 
@@ -54,6 +56,7 @@ _PARAMETERS: dict[Kind, frozenset[str]] = {
     "short count": frozenset({"min_position"}),
 }
 _FIXED: dict[str, Kind] = {
+    "/": "console",
     "/tables": "tables",
     "/changes": "all changes",
     "/health": "health",
@@ -65,6 +68,7 @@ _FIXED: dict[str, Kind] = {
     "/board/changes": "board changes",
     f"/{SHORT}": "short rows",
 }
+_FILES = "/console/"
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -73,6 +77,8 @@ class Route(NamedTuple):
     table: str = ""
     # As it stands in the address; the table's key codec says which bytes it means.
     key: str = ""
+    # What else is named: a file of the console.
+    name: str = ""
 
     @property
     def is_short(self) -> bool:
@@ -112,6 +118,8 @@ def route_of(path: str) -> Route:
         return Route("short count", SHORT)
     elif path.startswith(f"/{SHORT}/"):
         return Route("short row", SHORT, path[len(SHORT) + 2 :])
+    elif path.startswith(_FILES):
+        return Route("console file", name=path[len(_FILES) :])
     raise Refused(
         404,
         "no_such_route",

@@ -52,7 +52,7 @@ def point_read(table: ServedTable, key: bytes, if_none_match: str | None, body: 
         raise Refused(404, "key_not_found", f"the table {table.name} has no row of this key", hint, [at])
     partition, offset, _, _ = ROW_HEAD.unpack_from(raw)
     tag = f'"{topic_id[:_TOPIC_LETTERS]}-{partition}-{offset}"'
-    if if_none_match is not None and _is_among(tag, if_none_match):
+    if if_none_match is not None and is_among(tag, if_none_match):
         return Answer(304, [("etag", tag), at], b"")
     return Answer(200, [*COMMON, ("etag", tag), at], body(key, raw, table.key_codec, table.value_codec))
 
@@ -68,7 +68,7 @@ def _value_json(raw: bytes, codec: Codec) -> bytes:
     return value if codec.name == "json" else codec.to_json(value)
 
 
-def _is_among(tag: str, if_none_match: str) -> bool:
+def is_among(tag: str, if_none_match: str) -> bool:
     """Whether a list of entity tags names this one; a weak one is as good, since the content is asked for."""
     told = [each.strip().removeprefix("W/") for each in if_none_match.split(",")]
     return tag in told or told == ["*"]

@@ -10,10 +10,12 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Coro
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
+from lastword.console import FIRST, page_files
 from lastword.serve.answers import COMMON, Answer, Refused, answered_at, json_answer
 from lastword.serve.board import BoardStream, ServedBoard
 from lastword.serve.bodies import Bodies
 from lastword.serve.compression import compressed, is_long
+from lastword.serve.console import Console
 from lastword.serve.events import begins
 from lastword.serve.keys import key_of
 from lastword.serve.limits import Limits
@@ -71,7 +73,9 @@ class Service:
         self._bodies = Bodies(limits)
         self._waiting = Waiting(limits)
         self._board = board
-        described = document(self._tables.values(), limits, guarded=tokens is not None, board=board is not None)
+        files = page_files()
+        self._console = Console(files)
+        described = document(self._tables.values(), limits, files, guarded=tokens is not None, board=board is not None)
         self._openapi = Answer(200, COMMON, described)
         # Pages take milliseconds, in which the event loop answers hundreds of point reads.
         self._paging = ThreadPoolExecutor(_PAGES, thread_name_prefix="pages")
@@ -113,7 +117,7 @@ class Service:
         if route.kind == "board changes":
             return self._board_changes(request)
         if not route.table:
-            answer = self._of_all(route)
+            answer = self._of_all(route, request)
         else:
             table = self._table(route.table)
             if writing:
@@ -140,8 +144,11 @@ class Service:
             raise Refused(404, "no_such_table", "no table of this name is served", "those served are at /tables")
         return table
 
-    def _of_all(self, route: Route) -> Answer:
+    def _of_all(self, route: Route, request: Request) -> Answer:
         match route.kind:
+            case "console" | "console file":
+                name = FIRST if route.kind == "console" else route.name
+                return self._console.answer(name, request.headers.get("if-none-match"))
             case "health":
                 return json_answer({"status": "ok"})
             case "ready":
