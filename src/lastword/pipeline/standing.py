@@ -69,6 +69,8 @@ class Standing:
                 "generation": max((each.generation for each in progress), default=0),
                 "owner": next((each.owner for each in progress), ""),
                 "source": self._plan.source.topic,
+                # Each once, in the order of the rules.
+                "emits": [*dict.fromkeys(rule.to for rule in self._plan.rules)],
                 "position": str(position),
                 "lag": lag,
                 "rate": round(self._rate(), 1),
