@@ -26,7 +26,9 @@ from lastword.kafka.connection import Connection
 from lastword.kafka.local import LocalCluster
 from lastword.kafka.topics import alter_topic, create_topic
 from lastword.replica.replica import Replica
+from lastword.serve.running import Front, Wanted, running
 from lastword.table import Table
+from support.clusters_served import told
 from support.command_line import JARS
 from support.logs import Act, Put, leave_open, write_log
 from support.replicas import (
@@ -298,3 +300,29 @@ def test_closing_does_not_wait_for_a_broker_that_hangs(tmp_path: Path, connectio
             os.kill(broker.pid, signal.SIGCONT)
         assert took < 5
     assert Position() == replica.position
+
+
+def test_a_server_tells_of_a_cluster_that_is_away_as_it_was_and_sees_it_come_back(
+    fragile: LocalCluster, tmp_path: Path
+) -> None:
+    create_topic(fragile.connection, "seen", partitions=1)
+    threads = set(threading.enumerate())
+    with running(fragile.connection, [Wanted.parse("seen=seen")], tmp_path, Front(port=0)) as made:
+
+        def is_state(state: str) -> bool:
+            return bool(told(made.url, "/cluster")[1]["state"] == state)
+
+        eventually(lambda: is_state("connected"))
+        before = told(made.url, "/cluster")[1]
+        assert before["is_local"] is False
+        fragile.stop()
+        eventually(lambda: is_state("away"))
+        away = told(made.url, "/cluster")[1]
+        assert away["cluster_id"] == before["cluster_id"]
+        assert [topic["name"] for topic in away["topics"]] == [topic["name"] for topic in before["topics"]]
+        assert "lastword broker status" in away["why"]
+        assert fragile.connection.bootstrap_servers not in away["why"]
+        fragile.start()
+        eventually(lambda: is_state("connected"))
+        assert told(made.url, "/cluster")[1]["at"] > away["at"]
+    assert "cluster" not in {thread.name for thread in threading.enumerate() if thread not in threads}

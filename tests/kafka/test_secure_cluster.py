@@ -19,8 +19,10 @@ from lastword.kafka.security import login_like
 from lastword.kafka.topics import create_topic, delete_topic
 from lastword.kafka.transactions import Outgoing, Transactions
 from lastword.kafka.users import Rights, User, add_user, list_users, remove_user
+from lastword.serve.cluster import ServedCluster
 from lastword.table import Table
 from support.command_line import JARS, CommandLine
+from support.waiting import eventually
 
 
 @pytest.fixture(scope="module")
@@ -252,3 +254,23 @@ def test_three_brokers_know_each_other_by_password_over_tls(tmp_path: Path) -> N
         with Table(cluster.connection, "orders") as orders:
             orders.put("o-1", {"cents": 5})
             assert orders.get("o-1") == {"cents": 5}
+
+
+def test_a_server_tells_what_its_user_may_see_and_which_right_is_missing_for_the_rest(
+    secure: LocalCluster, ann: Connection
+) -> None:
+    served = ServedCluster(ann, [])
+    served.start()
+    try:
+        eventually(lambda: json.loads(served.answer().body)["state"] == "connected")
+        body = served.answer().body
+    finally:
+        served.close()
+    told = json.loads(body)
+    topics = {topic["name"]: topic for topic in told["topics"]}
+    assert set(topics) == {"orders", "news"}
+    assert topics["orders"]["start_to_end"] is not None
+    assert (topics["orders"]["cleanup_policy"], topics["orders"]["bytes"]) == (None, None)
+    assert "the right DescribeConfigs on the topic" in told["why"]
+    assert "the right DESCRIBE on the cluster" in told["why"]
+    assert str(ann.properties["sasl.password"]).encode() not in body

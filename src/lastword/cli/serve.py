@@ -94,7 +94,7 @@ def serve(args: argparse.Namespace) -> int:
     sys.setswitchinterval(0.0005)
     try:
         tell = (lambda what: note(f"board: {what}")) if args.board else None
-        with running(connection, wanted, folder, front, board=tell) as served:
+        with running(connection, wanted, folder, front, board=tell, home=default_home()) as served:
             _attend(served)
     except KeyboardInterrupt:
         if access is not None:

@@ -17,6 +17,7 @@ import json
 import re
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import get_args
@@ -160,6 +161,16 @@ def load_spec(folder: Path) -> ClusterSpec | None:
             f"{path} can't be read ({damage}): restore it, or stop the cluster and remove the folder {folder} "
             "to start afresh (its topics go with it)"
         ) from None
+
+
+def is_of_home(home: Path, cluster_id: str) -> bool:
+    """Whether a local cluster that lives under the home has this id; one that can't be read is none."""
+    for folder in (home / "clusters").glob("*"):
+        with suppress(BrokerFailed):
+            spec = load_spec(folder)
+            if spec is not None and spec.cluster_id == cluster_id:
+                return True
+    return False
 
 
 def save_spec(folder: Path, spec: ClusterSpec) -> None:

@@ -44,16 +44,22 @@ class SettingNow:
 
 def settings_now(admin: AdminClient, topic: str) -> dict[str, SettingNow]:
     """Every setting in force for the topic, by name; NotFound when there is no such topic."""
-    entries = answer(described_settings(admin, [topic])[topic], f"settings of topic {topic!r}")
+    return settings_of(answer(described_settings(admin, [topic])[topic], f"settings of topic {topic!r}"))
+
+
+def settings_of(entries: Mapping[str, Any]) -> dict[str, SettingNow]:
+    """What the cluster answered about a topic's settings, by name."""
     return {
         name: SettingNow(value=entry.value or "", comes_from=_origin(entry.source))
         for name, entry in sorted(entries.items())
     }
 
 
-def described_settings(admin: AdminClient, topics: list[str]) -> dict[str, Future[Any]]:
+def described_settings(
+    admin: AdminClient, topics: list[str], *, patience_s: float = _PATIENCE_S
+) -> dict[str, Future[Any]]:
     resources = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
-    answers = admin.describe_configs(resources, request_timeout=_PATIENCE_S)
+    answers = admin.describe_configs(resources, request_timeout=patience_s)
     return {resource.name: future for resource, future in answers.items()}
 
 

@@ -1,4 +1,4 @@
-"""How many bytes a topic takes on each broker's disks.
+"""How many bytes topics take on each broker's disks.
 
 The only use of kafka-python: librdkafka, and so confluent-kafka, can't ask for log directories.
 """
@@ -6,6 +6,7 @@ The only use of kafka-python: librdkafka, and so confluent-kafka, can't ask for 
 from __future__ import annotations
 
 import logging
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,24 +31,36 @@ _SAME_THING = {
 }
 _UPPER_CASE = ("security_protocol", "sasl_mechanism")
 _HOST_CHECK = "ssl.endpoint.identification.algorithm"
+# What is quietened is the whole process: two threads at once would put back each other's quiet for good.
+_ONE_AT_A_TIME = threading.Lock()
 
 
-def sizes_on_disk(connection: Connection, topic: str) -> dict[int, dict[int, int]]:
-    """For each partition, for each broker with a replica of it: the bytes of its log.
+# For each partition, for each broker with a replica of it: the bytes of its log.
+Sizes = dict[int, dict[int, int]]
 
-    A replica that is on its way to another disk of its broker counts once, where it still is. LastwordError says why
-    when the cluster does not tell.
+
+def sizes_on_disk(connection: Connection, topic: str) -> Sizes:
+    """The sizes of one topic; LastwordError says why when the cluster does not tell."""
+    return all_sizes_on_disk(connection, [topic])[topic]
+
+
+def all_sizes_on_disk(connection: Connection, topics: list[str]) -> dict[str, Sizes]:
+    """The sizes of several topics by one question, empty for one that is not there; LastwordError as above.
+
+    A replica that is on its way to another disk of its broker counts once, where it still is.
     """
-    sizes: dict[int, dict[int, int]] = {}
-    for answer in _answers(connection, topic):
+    sizes: dict[str, Sizes] = {topic: {} for topic in topics}
+    told = repr(topics[0]) if len(topics) == 1 else f"{len(topics)} topics"
+    for answer in _answers(connection, topics, told):
         broker = int(answer["broker"])
-        _refuse_silence(answer["log_dirs"], topic, broker)
+        _refuse_silence(answer["log_dirs"], told, broker)
         for directory in answer["log_dirs"]:
             for found in directory["topics"]:
                 for replica in found["partitions"]:
-                    if found["name"] == topic and not replica["is_future_key"]:
-                        sizes.setdefault(replica["partition_index"], {})[broker] = replica["partition_size"]
-    return dict(sorted(sizes.items()))
+                    if found["name"] in sizes and not replica["is_future_key"]:
+                        index = replica["partition_index"]
+                        sizes[found["name"]].setdefault(index, {})[broker] = replica["partition_size"]
+    return {topic: dict(sorted(of_topic.items())) for topic, of_topic in sizes.items()}
 
 
 def kafka_python_settings(properties: Properties) -> dict[str, Any]:
@@ -70,7 +83,7 @@ def kafka_python_settings(properties: Properties) -> dict[str, Any]:
     return settings
 
 
-def _answers(connection: Connection, topic: str) -> list[dict[str, Any]]:
+def _answers(connection: Connection, topics: list[str], told: str) -> list[dict[str, Any]]:
     settings = kafka_python_settings(connection.properties)
     patience_ms = int(connection.patience_s * 1000)
     with _quiet():
@@ -86,20 +99,20 @@ def _answers(connection: Connection, topic: str) -> list[dict[str, Any]]:
                 request_timeout_ms=patience_ms,
                 **settings,
             ) as admin:
-                answers: list[dict[str, Any]] = admin.describe_log_dirs([topic])
+                answers: list[dict[str, Any]] = admin.describe_log_dirs(topics)
                 return answers
         except (KafkaError, OSError) as failure:
-            raise LastwordError(f"log directories of {topic!r} at {connection.bootstrap_servers}: {failure}") from None
+            raise LastwordError(f"log directories of {told} at {connection.bootstrap_servers}: {failure}") from None
 
 
-def _refuse_silence(directories: list[dict[str, Any]], topic: str, broker: int) -> None:
+def _refuse_silence(directories: list[dict[str, Any]], told: str, broker: int) -> None:
     """A broker has at least one directory: one that names none, or an error for one, keeps its sizes to itself."""
     from kafka.errors import for_code
 
     # kafka-python drops the error code of the whole answer. In practice that code is a missing right.
     if not directories:
         raise LastwordError(
-            f"broker {broker} does not tell the sizes of {topic!r}: it needs the right DESCRIBE on the cluster"
+            f"broker {broker} does not tell the sizes of {told}: it needs the right DESCRIBE on the cluster"
         )
     for directory in directories:
         if directory["error_code"]:
@@ -111,12 +124,13 @@ def _refuse_silence(directories: list[dict[str, Any]], topic: str, broker: int) 
 def _quiet() -> Iterator[None]:
     """kafka-python logs every attempt to connect; what matters of it reaches the user as our error."""
     log = logging.getLogger("kafka")
-    level = log.level
-    log.setLevel(logging.CRITICAL + 1)
-    try:
-        with warnings.catch_warnings():
-            # It reads its message schemas with a function that Python 3.11 and 3.12 call deprecated.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            yield
-    finally:
-        log.setLevel(level)
+    with _ONE_AT_A_TIME:
+        level = log.level
+        log.setLevel(logging.CRITICAL + 1)
+        try:
+            with warnings.catch_warnings():
+                # It reads its message schemas with a function that Python 3.11 and 3.12 call deprecated.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                yield
+        finally:
+            log.setLevel(level)

@@ -19,7 +19,7 @@ from lastword.kafka.log_dirs import sizes_on_disk
 from lastword.kafka.topic_names import is_internal
 
 # Deleted since its name was read, or not ours to see: either way it is not there for this user.
-_NOT_THERE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)
+NOT_THERE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
@@ -47,6 +47,7 @@ class PartitionDescription:
 class TopicDescription:
     name: str
     topic_id: str
+    # Empty where the cluster does not let us read them: every topic has some.
     settings: Mapping[str, SettingNow]
     partitions: tuple[PartitionDescription, ...]
     # Why every bytes_on_disk is None, when the cluster does not tell the sizes.
@@ -82,11 +83,11 @@ def describe_topic(connection: Connection, name: str) -> TopicDescription:
     admin = connection.admin()
     connection.topic(name, admin)
     where = f"topic {name!r}"
-    described = answer(_described(connection, admin, [name])[name], where)
+    described = answer(described_topics(connection, admin, [name])[name], where)
     settings = settings_now(admin, name)
     partitions = {info.id: info for info in described.partitions}
     # A partition without a leader has nobody to ask, and its question would fail those of all the others.
-    led = [partition for partition, info in partitions.items() if info.leader is not None and info.leader.id >= 0]
+    led = [partition for partition, info in partitions.items() if leader_of(info) is not None]
     starts = offsets(connection, admin, name, led, EARLIEST)
     ends = offsets(connection, admin, name, led, LATEST)
     stable = committed_ends(connection, admin, name, led)
@@ -96,19 +97,32 @@ def describe_topic(connection: Connection, name: str) -> TopicDescription:
         topic_id=str(described.topic_id),
         settings=settings,
         partitions=tuple(
-            PartitionDescription(
-                partition=partition,
-                leader=info.leader.id if partition in led else None,
-                replicas=tuple(node.id for node in info.replicas),
-                in_sync=tuple(sorted(node.id for node in info.isr)),
-                start_offset=starts.get(partition),
-                end_offset=ends.get(partition),
-                stable_offset=stable.get(partition),
-                bytes_on_disk=sizes.get(partition, {}).get(info.leader.id) if partition in led else None,
-            )
-            for partition, info in sorted(partitions.items())
+            partition_of(info, starts.get(p), ends.get(p), stable.get(p), sizes.get(p, {}))
+            for p, info in sorted(partitions.items())
         ),
         no_sizes_because=no_sizes_because,
+    )
+
+
+def leader_of(info: Any) -> int | None:
+    """The leader of a partition, as the cluster describes it; None while there is none."""
+    return info.leader.id if info.leader is not None and info.leader.id >= 0 else None
+
+
+def partition_of(
+    info: Any, start: int | None, end: int | None, stable: int | None, sizes: Mapping[int, int]
+) -> PartitionDescription:
+    """A partition as the cluster describes it, with what was asked for besides; `sizes` by broker."""
+    leader = leader_of(info)
+    return PartitionDescription(
+        partition=info.id,
+        leader=leader,
+        replicas=tuple(node.id for node in info.replicas),
+        in_sync=tuple(sorted(node.id for node in info.isr)),
+        start_offset=start,
+        end_offset=end,
+        stable_offset=stable,
+        bytes_on_disk=None if leader is None else sizes.get(leader),
     )
 
 
@@ -118,14 +132,14 @@ def list_topics(connection: Connection, *, internal: bool = False) -> list[Liste
     names = sorted(name for name in connection.reach(admin).topics if internal or not is_internal(name))
     if not names:
         return []
-    described = _described(connection, admin, names)
+    described = described_topics(connection, admin, names)
     configured = described_settings(admin, names)
     listed = []
     for name in names:
         try:
             topic = described[name].result()
         except KafkaException as failure:
-            if failure.args[0].code() in _NOT_THERE:
+            if failure.args[0].code() in NOT_THERE:
                 continue
             raise translated(failure, f"topic {name!r}") from None
         listed.append(
@@ -170,7 +184,7 @@ def committed_ends(connection: Connection, admin: AdminClient, topic: str, parti
     return offsets(connection, admin, topic, partitions, LATEST, isolation=IsolationLevel.READ_COMMITTED)
 
 
-def _described(connection: Connection, admin: AdminClient, names: list[str]) -> dict[str, Future[Any]]:
+def described_topics(connection: Connection, admin: AdminClient, names: list[str]) -> dict[str, Future[Any]]:
     return admin.describe_topics(TopicCollection(names), request_timeout=connection.patience_s)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,6 +13,9 @@ from lastword.core.position import Position
 Headers = list[tuple[str, str]]
 # A browser must not guess that a value is a page or a script.
 COMMON: Headers = [("content-type", "application/json"), ("x-content-type-options", "nosniff")]
+
+# A folder, or a port after a host.
+_INSIDE = re.compile(r"[/\\]|\w:\d")
 
 _text = msgspec.json.Encoder()
 
@@ -40,6 +44,12 @@ class Refused(LastwordError):
 
 def stopping() -> Refused:
     return Refused(503, "stopping", "the server is being stopped", "ask again soon, here or elsewhere")
+
+
+def told_outside(message: str, servers: str, otherwise: str) -> str:
+    """A message of ours for whoever asks over HTTP: `otherwise` where it names a folder or an address."""
+    hosts = [server.strip().rpartition(":")[0] or server.strip() for server in servers.split(",")]
+    return otherwise if _INSIDE.search(message) or any(host in message for host in hosts) else message
 
 
 def answered_at(position: Position) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from lastword.console import PageFile
 from lastword.serve.limits import Limits
 from lastword.serve.openapi_board import board_paths, board_schemas
 from lastword.serve.openapi_changes import all_changes_path, changes_path
+from lastword.serve.openapi_cluster import cluster_paths, cluster_schemas
 from lastword.serve.openapi_console import console_paths
 from lastword.serve.openapi_operations import (
     BODY,
@@ -68,7 +69,9 @@ def document(
 def _document(
     tables: list[Described], limits: Limits, files: Mapping[str, PageFile], *, guarded: bool, board: bool
 ) -> Node:
-    paths = _paths_of_all(tables) | all_changes_path(tables) | console_paths(files) | (board_paths() if board else {})
+    paths = _paths_of_all(tables) | all_changes_path(tables) | cluster_paths() | console_paths(files)
+    if board:
+        paths |= board_paths()
     for table in tables:
         paths |= _paths_of_rows(table, limits) | changes_path(table)
         if table.name == SHORT:
@@ -86,7 +89,7 @@ def _document(
         "servers": [{"url": "/"}],
         "paths": completed(paths, guarded=guarded),
         "components": {
-            "schemas": components(tables, limits) | (board_schemas() if board else {}),
+            "schemas": components(tables, limits) | cluster_schemas() | (board_schemas() if board else {}),
             "responses": {
                 "no_such_route": refusals(["no_such_route"])["404"],
                 "method_not_allowed": refusals(["method_not_allowed"])["405"],

@@ -32,6 +32,7 @@ Kind = Literal[
     "board",
     "board refused",
     "board changes",
+    "cluster",
     "console",
     "console file",
     "nowhere",
@@ -66,6 +67,7 @@ _FIXED: dict[str, Kind] = {
     "/board": "board",
     "/board/refused": "board refused",
     "/board/changes": "board changes",
+    "/cluster": "cluster",
     f"/{SHORT}": "short rows",
 }
 _FILES = "/console/"

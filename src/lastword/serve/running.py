@@ -19,6 +19,7 @@ from lastword.replica.replica import Replica
 from lastword.replica.settings import ReplicaSettings
 from lastword.serve.access import AccessLog
 from lastword.serve.board import ServedBoard
+from lastword.serve.cluster import ServedCluster
 from lastword.serve.limits import Limits
 from lastword.serve.server import LOOPBACK, HttpServer, check_free
 from lastword.serve.service import LOOPBACK_NAMES, Service
@@ -100,10 +101,12 @@ def running(
     *,
     limits: Limits | None = None,
     board: Callable[[str], None] | None = None,
+    home: Path | None = None,
 ) -> Iterator[Running]:
     """The tables, served until the end of the `with` block, each with a folder of its own; not all ready at once.
 
-    With `board` the board is served too, and written; it is told what happens to it.
+    With `board` the board is served too, and written; it is told what happens to it. A cluster that lives under `home`
+    is a local one.
     """
     _check_distinct("name", [each.name for each in wanted])
     # The folders are named after the topics.
@@ -122,7 +125,10 @@ def running(
             # All of them before the first is waited for.
             stack.callback(table.writes.stop)
         served_board = None if live is None else ServedBoard(live)
-        service = Service(tables, limits, front.tokens, (*LOOPBACK_NAMES, front.host), served_board)
+        cluster = ServedCluster(connection, tables, home=home)
+        # Before the tables end, which it looks at.
+        stack.callback(cluster.close)
+        service = Service(tables, limits, front.tokens, (*LOOPBACK_NAMES, front.host), served_board, cluster=cluster)
         stack.callback(service.close)
         server = HttpServer(
             service,
@@ -134,6 +140,7 @@ def running(
         # Stopped first, so that requests under way still find their table.
         stack.callback(server.stop)
         server.start()
+        cluster.start()
         yield Running(url=server.url, tables=tuple(tables), server=server, board=live)
 
 

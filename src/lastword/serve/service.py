@@ -14,6 +14,7 @@ from lastword.console import FIRST, page_files
 from lastword.serve.answers import COMMON, Answer, Refused, answered_at, json_answer
 from lastword.serve.board import BoardStream, ServedBoard
 from lastword.serve.bodies import Bodies
+from lastword.serve.cluster import ServedCluster
 from lastword.serve.compression import compressed, is_long
 from lastword.serve.console import Console
 from lastword.serve.events import begins
@@ -64,6 +65,8 @@ class Service:
         tokens: Tokens | None = None,
         names: Collection[str] = LOOPBACK_NAMES,
         board: ServedBoard | None = None,
+        *,
+        cluster: ServedCluster | None = None,
     ) -> None:
         self._tables = {table.name: table for table in tables}
         self._limits = limits
@@ -73,6 +76,7 @@ class Service:
         self._bodies = Bodies(limits)
         self._waiting = Waiting(limits)
         self._board = board
+        self._cluster = cluster
         files = page_files()
         self._console = Console(files)
         described = document(self._tables.values(), limits, files, guarded=tokens is not None, board=board is not None)
@@ -153,6 +157,8 @@ class Service:
                 return json_answer({"status": "ok"})
             case "ready":
                 return readiness(self._tables.values(), board_is_ready=self._board is None or self._board.live.is_ready)
+            case "cluster":
+                return self._served_cluster().answer()
             case "metrics":
                 return self._metrics.answer()
             case "openapi":
@@ -205,6 +211,11 @@ class Service:
         if self._board is None:
             raise Refused(404, "no_such_route", "the board is not served here", "start the server with --board")
         return self._board
+
+    def _served_cluster(self) -> ServedCluster:
+        if self._cluster is None:
+            raise Refused(404, "no_such_route", "the cluster is not looked at here", "ask  lastword serve")
+        return self._cluster
 
     async def _unless_gone(self, request: Request, begin: Coroutine[Any, Any, Stream]) -> Stream | None:
         """Reading what was missed may take a while: it ends with the client that asked for it."""

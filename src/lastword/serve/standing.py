@@ -30,8 +30,7 @@ def standing(table: ServedTable) -> dict[str, Any]:
         "partitions": len(position),
         "rows": rows,
         "position": str(position),
-        # Not known while nobody can be asked.
-        "lag": None if state.name == "connecting" else table.replica.lag,
+        "lag": table.lag,
         "state": state.name,
         "why": _WHY.get(state.name, state.why),
         "deletes": state.deletes,

@@ -32,6 +32,11 @@ class ServedTable(NamedTuple):
             # Its message is for a program in this process.
             raise self.not_ready() from None
 
+    @property
+    def lag(self) -> int | None:
+        """None while nobody can be asked."""
+        return None if self.replica.state.name == "connecting" else self.replica.lag
+
     def event_of(self, change: Change, position: str) -> bytes:
         return change_event(change, position, self.key_codec, self.value_codec)
 

@@ -1,0 +1,113 @@
+"""The cluster over HTTP: its brokers, its topics, the pipelines that run on it, and how it was lately."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lastword.core.clock import now_ms
+from lastword.kafka.connection import Connection
+from lastword.kafka.topic_description import TopicDescription
+from lastword.serve.answers import COMMON, Answer, told_outside
+from lastword.serve.pipelines import pipelines
+from lastword.serve.samples import total
+from lastword.serve.tables import ServedTable
+from lastword.serve.watching_cluster import ClusterWatch, Look
+
+_NO_SETTINGS = "settings of {} are not known: they need the right DescribeConfigs on the topic"
+_NO_SIZES = "sizes on disk are not known: the cluster does not tell them"
+
+
+class ServedCluster:
+    """Asked from the event loop, where it takes no time: answers are made by the thread that looks."""
+
+    def __init__(self, connection: Connection, tables: Sequence[ServedTable], *, home: Path | None = None) -> None:
+        self._connection = connection
+        self._tables = tables
+        self._watch = ClusterWatch(
+            connection, home=home, lags=self._lag_of, lag_of_all=self._lag_of_all, looked=self._make
+        )
+        self._answer = b""
+        self._make()
+
+    def start(self) -> None:
+        self._watch.start()
+
+    def close(self) -> None:
+        self._watch.close()
+
+    def answer(self) -> Answer:
+        self._watch.asked()
+        return Answer(200, COMMON, self._answer)
+
+    def _make(self) -> None:
+        self._answer = msgspec.json.encode(self._told(self._watch.last))
+
+    def _told(self, look: Look | None) -> dict[str, Any]:
+        cluster = None if look is None else look.cluster
+        topics = [] if cluster is None else list(cluster.topics.values())
+        return {
+            "at": None if look is None else look.at,
+            "state": self._watch.state,
+            "why": self._watch.why or self.why_unknown(topics),
+            "cluster_id": None if cluster is None else cluster.cluster_id,
+            "is_local": None if look is None else look.is_local,
+            "brokers": []
+            if cluster is None
+            else [{"id": broker.node_id, "address": broker.address} for broker in cluster.brokers],
+            "controller": None if cluster is None else cluster.controller,
+            "topics": [self._topic(topic) for topic in topics],
+            "pipelines": pipelines(self._tables, now_ms()),
+            "history": self._watch.samples.as_json(),
+        }
+
+    def why_unknown(self, topics: Sequence[TopicDescription]) -> str | None:
+        """What the cluster does not let this server see of these topics; None when it shows all of it."""
+        unset = [topic.name for topic in topics if not topic.settings]
+        unsized = next((topic.no_sizes_because for topic in topics if topic.no_sizes_because), None)
+        whys = []
+        if unset:
+            whys.append(_NO_SETTINGS.format(unset[0] if len(unset) == 1 else f"{len(unset)} topics"))
+        if unsized:
+            whys.append(told_outside(unsized, self._connection.bootstrap_servers, _NO_SIZES))
+        return "; ".join(whys) or None
+
+    def _topic(self, topic: TopicDescription) -> dict[str, Any]:
+        return {
+            "name": topic.name,
+            "topic_id": topic.topic_id,
+            "cleanup_policy": cleanup_policy(topic),
+            "partitions": len(topic.partitions),
+            "replication": topic.replication,
+            "start_to_end": start_to_end(topic),
+            "bytes": topic.bytes_on_disk,
+            "records_per_s": self._watch.records_per_s(topic.name),
+            "under_replicated": sum(len(each.in_sync) < len(each.replicas) for each in topic.partitions),
+            "leaderless": sum(each.leader is None for each in topic.partitions),
+            "tables": [table.name for table in self._tables_of(topic.name)],
+        }
+
+    def _tables_of(self, topic: str) -> list[ServedTable]:
+        return [table for table in self._tables if table.replica.topic == topic]
+
+    def _lag_of(self, topic: str) -> int | None:
+        return next((table.lag for table in self._tables_of(topic)), None)
+
+    def _lag_of_all(self) -> int | None:
+        return total([table.lag for table in self._tables]) if self._tables else None
+
+
+def cleanup_policy(topic: TopicDescription) -> str | None:
+    """None where its settings are not known."""
+    setting = topic.settings.get("cleanup.policy")
+    return None if setting is None else setting.value
+
+
+def start_to_end(topic: TopicDescription) -> int | None:
+    """How many records there are at most: compaction and transactions leave offsets without one."""
+    ends = total([partition.end_offset for partition in topic.partitions])
+    starts = total([partition.start_offset for partition in topic.partitions])
+    return None if ends is None or starts is None else ends - starts

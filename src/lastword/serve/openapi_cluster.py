@@ -1,0 +1,110 @@
+"""The cluster and its topics in the OpenAPI document."""
+
+from __future__ import annotations
+
+from lastword.serve.openapi_operations import done, reading
+from lastword.serve.openapi_schemas import COUNT, TIME, Node, closed, ref
+
+_TEXT: Node = {"type": "string"}
+_MAYBE_TEXT: Node = {"type": ["string", "null"]}
+_MAYBE_COUNT: Node = {**COUNT, "type": ["integer", "null"]}
+_MAYBE_TIME: Node = {**TIME, "type": ["integer", "null"]}
+_RATE: Node = {"type": ["number", "null"], "minimum": 0}
+_NAMES: Node = {"type": "array", "items": _TEXT}
+_WHY: Node = {**_MAYBE_TEXT, "description": "What is not known, and what to do about it."}
+_AT = 1_767_225_600_000
+
+_EXAMPLE: Node = {
+    "at": _AT,
+    "state": "connected",
+    "why": None,
+    "cluster_id": "5L6g3nShT-eMCtK--X86sw",
+    "is_local": True,
+    "brokers": [{"id": 1, "address": "127.0.0.1:9092"}],
+    "controller": 1,
+    "topics": [
+        {
+            "name": "user-profiles",
+            "topic_id": "x8uVfLZNQmG1nRbYpKs0Tw",
+            "cleanup_policy": "compact",
+            "partitions": 3,
+            "replication": 1,
+            "start_to_end": 12_000,
+            "bytes": 123_456,
+            "records_per_s": 12.5,
+            "under_replicated": 0,
+            "leaderless": 0,
+            "tables": ["users"],
+        }
+    ],
+    "pipelines": [],
+    "history": [{"at": _AT, "bytes": 123_456, "lag": 0}],
+}
+
+
+def cluster_paths() -> Node:
+    return {"/cluster": reading("cluster", "The cluster as it was seen last", done(ref("cluster"), _EXAMPLE))}
+
+
+def cluster_schemas() -> Node:
+    return {"cluster": _cluster(), "pipeline": _pipeline()}
+
+
+def _cluster() -> Node:
+    topic = closed(
+        {
+            "name": _TEXT,
+            "topic_id": _TEXT,
+            "cleanup_policy": {**_MAYBE_TEXT, "description": "null without the right to read settings."},
+            "partitions": COUNT,
+            "replication": COUNT,
+            "start_to_end": {**_MAYBE_COUNT, "description": "End minus start offsets: records there are at most."},
+            "bytes": {**_MAYBE_COUNT, "description": "On disk, of one copy; null without the right to see it."},
+            "records_per_s": {**_RATE, "description": "How fast its end offsets grow."},
+            "under_replicated": {**COUNT, "description": "Partitions with a replica that is not in sync."},
+            "leaderless": COUNT,
+            "tables": {**_NAMES, "description": "Served from it."},
+        }
+    )
+    return closed(
+        {
+            "at": {**_MAYBE_TIME, "description": "When it was so, in ms; null before it was seen."},
+            "state": {"enum": ["connecting", "connected", "away"], "description": "away: all is as it was at `at`."},
+            "why": _WHY,
+            "cluster_id": _MAYBE_TEXT,
+            "is_local": {"type": ["boolean", "null"], "description": "Whether it lives in this server's home."},
+            "brokers": {"type": "array", "items": closed({"id": COUNT, "address": _TEXT})},
+            "controller": _MAYBE_COUNT,
+            "topics": {"type": "array", "items": topic},
+            "pipelines": {"type": "array", "items": ref("pipeline")},
+            "history": history("bytes", "lag"),
+        }
+    )
+
+
+def _pipeline() -> Node:
+    return closed(
+        {
+            "app": _TEXT,
+            "table": {**_TEXT, "description": "The served table that has its status."},
+            "state": {"enum": ["running", "silent"], "description": "silent: no status for 10 s."},
+            "at": TIME,
+            "started": TIME,
+            "generation": COUNT,
+            "source": _TEXT,
+            "emits": {"type": ["array", "null"], "items": _TEXT, "description": "null where its status lacks it."},
+            "keeps": _NAMES,
+            "rate": {"type": "number", "minimum": 0},
+            "lag": _MAYBE_COUNT,
+            "valid": COUNT,
+            "rejected": COUNT,
+            "batch": {"type": "object"},
+            "events": {"type": "array"},
+        }
+    )
+
+
+def history(*names: str) -> Node:
+    fields = {"at": TIME, **dict.fromkeys(names, _MAYBE_COUNT)}
+    told = "A sample every 10 s, of the last hour, the oldest first."
+    return {"type": "array", "items": closed(fields), "maxItems": 360, "description": told}

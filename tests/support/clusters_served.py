@@ -1,0 +1,51 @@
+"""What the tests of the routes about the cluster need: a home that knows the tests' cluster, and rows of a pipeline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from lastword.kafka.local import LocalCluster
+
+
+def home_of(cluster: LocalCluster, folder: Path) -> Path:
+    """A home in which the cluster is one of its own."""
+    home = folder / "home"
+    (home / "clusters").mkdir(parents=True)
+    (home / "clusters" / cluster.name).symlink_to(cluster.folder, target_is_directory=True)
+    return home
+
+
+def status_of(app: str, at: int, **others: Any) -> dict[str, Any]:
+    """A row of a pipeline's status table."""
+    return {
+        "app": app,
+        "at": at,
+        "started": at - 60_000,
+        "generation": 3,
+        "owner": "host-1",
+        "source": "new_users",
+        "emits": ["actions"],
+        "position": "0:5",
+        "lag": 12,
+        "rate": 50.1,
+        "valid": 18_402,
+        "rejected": 0,
+        "tables": {"team_stats": {}},
+        "batch": {"tasks": 1, "records": 100, "seconds": 0.2, "latency_ms": 300},
+        "events": [{"at": at, "what": "started"}],
+        **others,
+    }
+
+
+def told(url: str, path: str, method: str = "GET", **headers: str) -> tuple[int, Any]:
+    """The status and the JSON that is answered."""
+    request = Request(f"{url}{path}", method=method, headers=headers)  # noqa: S310
+    try:
+        with urlopen(request, timeout=15) as answer:  # noqa: S310
+            return answer.status, json.load(answer)
+    except HTTPError as refused:
+        return refused.code, json.load(refused)
