@@ -19,6 +19,7 @@ from lastword.serve.running import Front, Running, Wanted, running
 from lastword.serve.tokens import Tokens
 from lastword.table import Table
 from support.clusters_served import home_of, status_of, told
+from support.compacted_logs import write
 from support.waiting import eventually
 
 TOKEN = "read-0123456789abcdef"  # noqa: S105
@@ -31,8 +32,9 @@ def topics(connection: Connection) -> Iterator[tuple[str, str]]:
     create_topic(connection, rows, partitions=3)
     create_topic(connection, statuses, partitions=1)
     with Table(connection, rows) as table:
-        for number in range(30):
+        for number in range(29):
             table.put(f"user-{number % 10}", {"n": number})
+        table.delete("user-9")
     with Table(connection, statuses) as table:
         table.put("teams", status_of("teams", now_ms() + 600_000))
         table.put("older", status_of("older", now_ms() - 60_000))
@@ -110,8 +112,70 @@ def test_pipelines_are_found_through_the_tables_that_have_their_status(served: R
     assert (teams["rate"], teams["lag"], teams["batch"]["records"]) == (50.1, 12, 100)
 
 
-def test_what_is_told_is_what_the_document_says(served: Running) -> None:
+def topic_at(url: str, name: str) -> Any:
+    status, content = told(url, f"/topics/{name}")
+    assert status == 200
+    return content
+
+
+def counted(url: str, name: str) -> Any:
+    """A topic as it is told once it was counted."""
+    eventually(lambda: topic_at(url, name)["census"] is not None)
+    return topic_at(url, name)
+
+
+def test_a_topic_is_told_with_what_stands_in_it(
+    connection: Connection, served: Running, topics: tuple[str, str]
+) -> None:
+    content, described = counted(served.url, topics[0]), describe_topic(connection, topics[0])
+    census = content["census"]
+    assert census["at"] <= now_ms()
+    assert {**census, "at": 0} == {
+        "at": 0,
+        "records": 30,
+        "live_keys": 9,
+        "tombstones": 1,
+        "obsolete": 20,
+        "obsolete_share": 0.6667,
+        "duplicate_factor": 3.3333,
+        "tombstone_share": 0.0333,
+    }
+    assert (content["tables"], content["rows"], content["census_why"]) == (["users"], {"users": 9}, None)
+    assert (content["state"], content["cleanup_policy"]) == ("connected", "compact")
+    assert content["bytes"] == described.bytes_on_disk
+    for partition, there in zip(content["partitions"], described.partitions, strict=True):
+        assert (partition["start"], partition["end"], partition["stable"]) == (0, there.end_offset, there.stable_offset)
+        assert (partition["leader"], partition["replicas"], partition["in_sync"]) == (1, [1], [1])
+        assert (partition["records"], partition["bytes"]) == (there.end_offset, there.bytes_on_disk)
+    assert content["settings"]["cleanup.policy"] == {"value": "compact", "source": "topic"}
+    assert content["settings"]["segment.ms"]["source"] == "default"
+    assert "flush.ms" not in content["settings"]
+    assert content["history"][0].keys() == {"at", "bytes", "end", "lag"}
+
+
+def test_a_topic_that_is_not_compacted_and_not_served_is_counted_too(
+    connection: Connection, served: Running, topic_name: str
+) -> None:
+    create_topic(connection, topic_name, partitions=1, settings={"cleanup.policy": "delete"})
+    write(connection, topic_name, [("a", "1"), ("a", "2"), ("b", None)])
+    eventually(lambda: told(served.url, f"/topics/{topic_name}")[0] == 200)
+    content = counted(served.url, topic_name)
+    assert (content["cleanup_policy"], content["tables"], content["rows"]) == ("delete", [], {})
+    census = content["census"]
+    assert [census[name] for name in ("records", "live_keys", "tombstones", "obsolete")] == [3, 1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["nowhere", "__consumer_offsets", "%C3%A9"])
+def test_a_topic_that_the_cluster_does_not_show_is_not_found(served: Running, name: str) -> None:
+    status, content = told(served.url, f"/topics/{name}")
+    assert (status, content["error"]["code"]) == (404, "no_such_topic")
+
+
+def test_what_is_told_is_what_the_document_says(served: Running, topics: tuple[str, str]) -> None:
     components = told(served.url, "/openapi.json")[1]["components"]
+    of_topic = {"$ref": "#/components/schemas/topic", "components": components}
+    jsonschema_rs.validate(of_topic, counted(served.url, topics[0]))
+    assert not jsonschema_rs.is_valid(of_topic, {**topic_at(served.url, topics[0]), "state": "connecting"})
     schema = {"$ref": "#/components/schemas/cluster", "components": components}
     content = cluster_at(served.url)
     jsonschema_rs.validate(schema, content)
@@ -125,4 +189,5 @@ def test_with_tokens_it_needs_one(connection: Connection, topics: tuple[str, str
     front = Front(port=0, tokens=Tokens(reading=[TOKEN], writing=[]))
     with running(connection, [Wanted.parse(f"users={topics[0]}")], tmp_path, front) as made:
         assert told(made.url, "/cluster")[0] == 401
+        assert told(made.url, f"/topics/{topics[0]}")[0] == 401
         assert told(made.url, "/cluster", authorization=f"Bearer {TOKEN}")[0] == 200

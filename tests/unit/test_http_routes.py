@@ -36,6 +36,8 @@ LIMITS = Limits()
         ("/ready", Route("ready")),
         ("/openapi.json", Route("openapi")),
         ("/", Route("console")),
+        ("/cluster", Route("cluster")),
+        ("/topics/user-profiles", Route("topic", name="user-profiles")),
         ("/console/views/board.js", Route("console file", name="views/board.js")),
     ],
 )
@@ -45,7 +47,19 @@ def test_a_path_names_a_route(path: str, route: Route) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["", "*", "//", "//tables", "/Tables", "x/tables/users", "/tables/../etc/passwd", "/tables/users/x", "/health/"],
+    [
+        "",
+        "*",
+        "//",
+        "//tables",
+        "/Tables",
+        "x/tables/users",
+        "/tables/../etc/passwd",
+        "/tables/users/x",
+        "/health/",
+        "/topics",
+        "/topics/a/b",
+    ],
 )
 def test_a_path_that_names_nothing_is_not_found(path: str) -> None:
     with pytest.raises(Refused) as refused:

@@ -38,7 +38,9 @@ def operations(document: dict[str, Any] = DOCUMENT) -> Iterator[tuple[str, str, 
 
 
 def address_of(path: str) -> str:
-    return path.replace("{table}", "users").replace("{key}", "1").replace("{file}", "index.html")
+    return (
+        path.replace("{table}", "users").replace("{key}", "1").replace("{file}", "index.html").replace("{topic}", "a")
+    )
 
 
 def codes_in(node: Any) -> Iterator[str]:

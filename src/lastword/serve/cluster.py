@@ -11,10 +11,12 @@ import msgspec
 from lastword.core.clock import now_ms
 from lastword.kafka.connection import Connection
 from lastword.kafka.topic_description import TopicDescription
-from lastword.serve.answers import COMMON, Answer, told_outside
+from lastword.serve.answers import COMMON, Answer, Refused, json_answer, told_outside
+from lastword.serve.counting import Counting
 from lastword.serve.pipelines import pipelines
-from lastword.serve.samples import total
+from lastword.serve.samples import start_to_end, total
 from lastword.serve.tables import ServedTable
+from lastword.serve.topics import cleanup_policy, topic_json
 from lastword.serve.watching_cluster import ClusterWatch, Look
 
 _NO_SETTINGS = "settings of {} are not known: they need the right DescribeConfigs on the topic"
@@ -22,7 +24,7 @@ _NO_SIZES = "sizes on disk are not known: the cluster does not tell them"
 
 
 class ServedCluster:
-    """Asked from the event loop, where it takes no time: answers are made by the thread that looks."""
+    """What is told of the whole is made by the thread that looks, so that asking for it takes no time."""
 
     def __init__(self, connection: Connection, tables: Sequence[ServedTable], *, home: Path | None = None) -> None:
         self._connection = connection
@@ -30,6 +32,7 @@ class ServedCluster:
         self._watch = ClusterWatch(
             connection, home=home, lags=self._lag_of, lag_of_all=self._lag_of_all, looked=self._make
         )
+        self._counting = Counting(connection)
         self._answer = b""
         self._make()
 
@@ -38,10 +41,39 @@ class ServedCluster:
 
     def close(self) -> None:
         self._watch.close()
+        self._counting.close()
 
     def answer(self) -> Answer:
         self._watch.asked()
         return Answer(200, COMMON, self._answer)
+
+    def topic_answer(self, name: str) -> Answer:
+        """One topic, which is counted then; not for the event loop. Refused where there is none."""
+        look, topic = self._seen(name)
+        counted, why = self._counting.of(topic)
+        return json_answer(
+            {
+                **topic_json(topic, counted, self._tables_of(name), is_counted_why=why),
+                "at": look.at,
+                "state": self._watch.state,
+                "why": self._watch.why or self._why_unknown([topic]),
+                "records_per_s": self._watch.records_per_s(name),
+                "history": self._watch.samples_of(name).as_json(),
+            }
+        )
+
+    def _seen(self, name: str) -> tuple[Look, TopicDescription]:
+        """A topic as it was seen last; Refused where there is none."""
+        self._watch.asked()
+        look = self._watch.last
+        if look is None:
+            raise Refused(
+                503, "not_ready", "the cluster was not seen yet", "ask again soon; how it stands is at /cluster"
+            )
+        if name not in look.cluster.topics:
+            hint = "those that it shows to this server are at /cluster"
+            raise Refused(404, "no_such_topic", "the cluster has no topic of this name", hint)
+        return look, look.cluster.topics[name]
 
     def _make(self) -> None:
         self._answer = msgspec.json.encode(self._told(self._watch.last))
@@ -52,7 +84,7 @@ class ServedCluster:
         return {
             "at": None if look is None else look.at,
             "state": self._watch.state,
-            "why": self._watch.why or self.why_unknown(topics),
+            "why": self._watch.why or self._why_unknown(topics),
             "cluster_id": None if cluster is None else cluster.cluster_id,
             "is_local": None if look is None else look.is_local,
             "brokers": []
@@ -64,7 +96,7 @@ class ServedCluster:
             "history": self._watch.samples.as_json(),
         }
 
-    def why_unknown(self, topics: Sequence[TopicDescription]) -> str | None:
+    def _why_unknown(self, topics: Sequence[TopicDescription]) -> str | None:
         """What the cluster does not let this server see of these topics; None when it shows all of it."""
         unset = [topic.name for topic in topics if not topic.settings]
         unsized = next((topic.no_sizes_because for topic in topics if topic.no_sizes_because), None)
@@ -98,16 +130,3 @@ class ServedCluster:
 
     def _lag_of_all(self) -> int | None:
         return total([table.lag for table in self._tables]) if self._tables else None
-
-
-def cleanup_policy(topic: TopicDescription) -> str | None:
-    """None where its settings are not known."""
-    setting = topic.settings.get("cleanup.policy")
-    return None if setting is None else setting.value
-
-
-def start_to_end(topic: TopicDescription) -> int | None:
-    """How many records there are at most: compaction and transactions leave offsets without one."""
-    ends = total([partition.end_offset for partition in topic.partitions])
-    starts = total([partition.start_offset for partition in topic.partitions])
-    return None if ends is None or starts is None else ends - starts

@@ -8,6 +8,7 @@ from lastword.serve.openapi_schemas import COUNT, TIME, Node, closed, ref
 _TEXT: Node = {"type": "string"}
 _MAYBE_TEXT: Node = {"type": ["string", "null"]}
 _MAYBE_COUNT: Node = {**COUNT, "type": ["integer", "null"]}
+_COUNTED: Node = {**_MAYBE_COUNT, "description": "As it was counted last."}
 _MAYBE_TIME: Node = {**TIME, "type": ["integer", "null"]}
 _RATE: Node = {"type": ["number", "null"], "minimum": 0}
 _NAMES: Node = {"type": "array", "items": _TEXT}
@@ -42,12 +43,48 @@ _EXAMPLE: Node = {
 }
 
 
+_TOPIC_EXAMPLE: Node = {
+    "name": "user-profiles",
+    "topic_id": "x8uVfLZNQmG1nRbYpKs0Tw",
+    "at": _AT,
+    "state": "connected",
+    "why": None,
+    "cleanup_policy": "compact",
+    "tables": ["users"],
+    "settings": {"segment.ms": {"value": "10000", "source": "topic"}},
+    "bytes": 123_456,
+    "records_per_s": 12.5,
+    "partitions": [],
+    "census": None,
+    "census_why": "being counted",
+    "rows": {"users": 3600},
+    "history": [{"at": _AT, "bytes": 123_456, "end": 12_000, "lag": 0}],
+}
+NAMED: Node = {
+    "name": "topic",
+    "in": "path",
+    "required": True,
+    # Kafka has no topic named . or .. either.
+    "schema": {"type": "string", "maxLength": 249, "pattern": "^[A-Za-z0-9_-][A-Za-z0-9._-]*$"},
+    "example": "user-profiles",
+}
+
+
 def cluster_paths() -> Node:
-    return {"/cluster": reading("cluster", "The cluster as it was seen last", done(ref("cluster"), _EXAMPLE))}
+    return {
+        "/cluster": reading("cluster", "The cluster as it was seen last", done(ref("cluster"), _EXAMPLE)),
+        "/topics/{topic}": reading(
+            "topic",
+            "One topic, which is counted then: the next answer may have its census",
+            done(ref("topic"), _TOPIC_EXAMPLE),
+            parameters=[NAMED],
+            codes=("bad_path", "no_such_route", "no_such_topic", "not_ready", "stopping"),
+        ),
+    }
 
 
 def cluster_schemas() -> Node:
-    return {"cluster": _cluster(), "pipeline": _pipeline()}
+    return {"cluster": _cluster(), "pipeline": _pipeline(), "topic": _topic()}
 
 
 def _cluster() -> Node:
@@ -78,6 +115,46 @@ def _cluster() -> Node:
             "topics": {"type": "array", "items": topic},
             "pipelines": {"type": "array", "items": ref("pipeline")},
             "history": history("bytes", "lag"),
+        }
+    )
+
+
+def _topic() -> Node:
+    numbers = ("records", "live_keys", "tombstones", "obsolete")
+    partition = closed(
+        {
+            "partition": COUNT,
+            "leader": _MAYBE_COUNT,
+            "replicas": {"type": "array", "items": COUNT},
+            "in_sync": {"type": "array", "items": COUNT},
+            **dict.fromkeys(("start", "end", "stable", "bytes"), _MAYBE_COUNT),
+            **dict.fromkeys(numbers, _COUNTED),
+        }
+    )
+    shares = dict.fromkeys(("obsolete_share", "duplicate_factor", "tombstone_share"), _RATE)
+    census = {**closed({"at": TIME, **dict.fromkeys(numbers, COUNT), **shares}), "type": ["object", "null"]}
+    setting = closed({"value": _TEXT, "source": {"enum": ["topic", "broker", "default"]}})
+    return closed(
+        {
+            "name": _TEXT,
+            "topic_id": _TEXT,
+            "at": TIME,
+            "state": {"enum": ["connected", "away"]},
+            "why": _WHY,
+            "cleanup_policy": _MAYBE_TEXT,
+            "tables": _NAMES,
+            "settings": {
+                "type": ["object", "null"],
+                "additionalProperties": setting,
+                "description": "Those about compaction and those that were set; null without the right to read them.",
+            },
+            "bytes": _MAYBE_COUNT,
+            "records_per_s": _RATE,
+            "partitions": {"type": "array", "items": partition},
+            "census": {**census, "description": "What was counted last: records that are really there."},
+            "census_why": {**_MAYBE_TEXT, "description": "Why there is none, or no newer one."},
+            "rows": {"type": "object", "additionalProperties": _MAYBE_COUNT},
+            "history": history("bytes", "end", "lag"),
         }
     )
 

@@ -31,6 +31,7 @@ CODES: dict[str, tuple[int, str]] = {
     "bad_host": (403, "the header Host is not a loopback name"),
     "no_such_route": (404, "nothing is served at this path"),
     "no_such_table": (404, "no table of this name is served"),
+    "no_such_topic": (404, "the cluster has no topic of this name, or does not show it"),
     "key_not_found": (404, "no row of this key"),
     "method_not_allowed": (405, "Allow says which are"),
     "position_gone": (410, "changes since this position can no longer be told"),

@@ -33,6 +33,7 @@ Kind = Literal[
     "board refused",
     "board changes",
     "cluster",
+    "topic",
     "console",
     "console file",
     "nowhere",
@@ -79,7 +80,7 @@ class Route(NamedTuple):
     table: str = ""
     # As it stands in the address; the table's key codec says which bytes it means.
     key: str = ""
-    # What else is named: a file of the console.
+    # What else is named: a topic, a file of the console.
     name: str = ""
 
     @property
@@ -116,6 +117,8 @@ def route_of(path: str) -> Route:
                 return Route("count", table)
             case [table, "changes"]:
                 return Route("changes", table)
+    elif parts[:2] == ["", "topics"] and len(parts) == 3:
+        return Route("topic", name=parts[2])
     elif path == f"/{SHORT}/count":
         return Route("short count", SHORT)
     elif path.startswith(f"/{SHORT}/"):

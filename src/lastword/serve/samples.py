@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from lastword.kafka.topic_description import TopicDescription
+
 # One each ten seconds, for an hour.
 EVERY_S = 10.0
 _MOST = 360
@@ -51,6 +53,13 @@ class Growth:
             return None
         (first_s, first), (last_s, last) = self._seen[0], self._seen[-1]
         return round(max(0, last - first) / max(last_s - first_s, 0.001), 1)
+
+
+def start_to_end(topic: TopicDescription) -> int | None:
+    """How many records it has at most: compaction and transactions leave offsets without one."""
+    ends = total([partition.end_offset for partition in topic.partitions])
+    starts = total([partition.start_offset for partition in topic.partitions])
+    return None if ends is None or starts is None else ends - starts
 
 
 def total(numbers: Sequence[int | None]) -> int | None:

@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from lastword.console import FIRST, page_files
 from lastword.serve.answers import COMMON, Answer, Refused, answered_at, json_answer
@@ -35,6 +35,8 @@ from lastword.serve.writes import delete_of, lines_answer, put_of, single_answer
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _PAGES = 2
 _PORT = re.compile(r":[0-9]*$")
+
+_Done = TypeVar("_Done")
 
 _log = logging.getLogger(__name__)
 
@@ -120,7 +122,9 @@ class Service:
             return await self._changes(route, given, request)
         if route.kind == "board changes":
             return self._board_changes(request)
-        if not route.table:
+        if route.kind == "topic":
+            answer = await self._off_loop(self._served_cluster().topic_answer, route.name)
+        elif not route.table:
             answer = self._of_all(route, request)
         else:
             table = self._table(route.table)
@@ -184,7 +188,7 @@ class Service:
                 return point_read(table, key, request.headers.get("if-none-match"), body)
             case "rows" | "short rows":
                 page = self._rows if route.kind == "rows" else self._bare_values
-                return await asyncio.get_running_loop().run_in_executor(self._paging, page, table, given)
+                return await self._off_loop(page, table, given)
             case "count" | "short count":
                 position, count = table.ask(lambda store: (store.position, len(store)))
                 return json_answer({"count": count}, answered_at(position))
@@ -241,10 +245,11 @@ class Service:
                 return single_answer(await table.writes.send([put_of(key, body, table.value_codec)]))
         async with self._bodies.received(request.body, request.headers) as body:
             # Not in the event loop: many lines take long.
-            writes = await asyncio.get_running_loop().run_in_executor(
-                self._paging, writes_of, body, table.key_codec, table.value_codec, self._limits
-            )
+            writes = await self._off_loop(writes_of, body, table.key_codec, table.value_codec, self._limits)
             return lines_answer(await table.writes.send(writes))
+
+    async def _off_loop(self, work: Callable[..., _Done], *given: Any) -> _Done:
+        return await asyncio.get_running_loop().run_in_executor(self._paging, work, *given)
 
     def _rows(self, table: ServedTable, given: dict[str, str]) -> Answer:
         bodies, cursor, position = page_of(table, range_of(table, given, self._limits), self._limits, row_body)

@@ -1,0 +1,153 @@
+"""Counts what stands in the topics that somebody asks about: one at a time, in a thread, and not all the time."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from lastword.core.clock import now_ms
+from lastword.core.errors import ClusterUnreachable, LastwordError, NotFound
+from lastword.kafka.connection import Connection
+from lastword.kafka.key_spread import PartitionScan, TopicScan, scan_topic
+from lastword.kafka.topic_description import TopicDescription
+from lastword.serve.answers import told_outside
+from lastword.serve.samples import start_to_end
+
+# A count keeps every key in memory, and takes the processor from those who ask for rows.
+MOST_RECORDS = 2_000_000
+MOST_BYTES = 2**30
+_AGAIN_S = 30.0
+# Of the time a count may take at most this part: a long one comes again later.
+_SHARE = 0.1
+_MOST_KEPT = 200
+BEING_COUNTED = "being counted"
+_FAILED = "counting failed: the server's own output says why"
+
+_log = logging.getLogger(__name__)
+
+# Whatever changes when records come or go.
+_Mark = tuple[tuple[int | None, int | None, int | None], ...]
+
+
+class _Stopping(Exception):
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What a count found, or why there is none."""
+
+    at: int
+    scan: TopicScan | None
+    why: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kept:
+    counted: Counted
+    topic_id: str
+    mark: _Mark
+    next_s: float
+
+
+class Counting:
+    """Asked from any thread."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        # In the order in which they come to be counted; the first is.
+        self._wanted: list[str] = []
+        self._is_stopping = False
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="counting")
+
+    def of(self, topic: TopicDescription) -> tuple[Counted | None, str | None]:
+        """What is known of a topic, and why no more is; it is counted again if it has changed."""
+        with self._lock:
+            kept = self._kept.get(topic.name)
+            if kept is not None and kept.topic_id != topic.topic_id:
+                # Made anew: nothing of it is known.
+                del self._kept[topic.name]
+                kept = None
+            counted = None if kept is None or kept.counted.scan is None else kept.counted
+            if (too_much := too_much_to_read(topic)) is not None:
+                return counted, f"{too_much} to read:  lastword topic describe {topic.name} --scan  counts them"
+            is_due = kept is None or (kept.mark != _mark(topic) and time.monotonic() >= kept.next_s)
+            if is_due and topic.name not in self._wanted and not self._is_stopping:
+                self._wanted.append(topic.name)
+                self._thread.submit(self._count, topic)
+            if counted is not None:
+                return counted, None
+            return None, kept.counted.why if kept is not None else self._why_waiting(topic.name)
+
+    def again(self, name: str) -> None:
+        """The next who asks has it counted anew: it has changed."""
+        with self._lock:
+            if (kept := self._kept.get(name)) is not None:
+                self._kept[name] = _Kept(counted=kept.counted, topic_id=kept.topic_id, mark=(), next_s=0.0)
+
+    def close(self) -> None:
+        self._is_stopping = True
+        self._thread.shutdown(cancel_futures=True)
+
+    def _why_waiting(self, name: str) -> str:
+        if not self._wanted or self._wanted[0] == name:
+            return BEING_COUNTED
+        return f"waits to be counted: {self._wanted[0]} is counted first"
+
+    def _count(self, topic: TopicDescription) -> None:
+        began_s, at = time.monotonic(), now_ms()
+        scan, why = None, None
+        try:
+            scan = scan_topic(self._connection, topic.name, self._check_wanted)
+        except _Stopping:
+            return
+        except ClusterUnreachable:
+            why = "no cluster answers: it is counted when it is back"
+        except NotFound:
+            why = "the topic is gone"
+        except LastwordError as failure:
+            why = told_outside(str(failure), self._connection.bootstrap_servers, _FAILED)
+        except Exception:
+            _log.exception("counting %s failed", topic.name)
+            why = _FAILED
+        ended_s = time.monotonic()
+        next_s = ended_s + max(_AGAIN_S, (ended_s - began_s) / _SHARE)
+        counted = Counted(at=at, scan=scan, why=why)
+        with self._lock:
+            self._wanted.remove(topic.name)
+            before = self._kept.pop(topic.name, None)
+            if scan is None and before is not None and before.topic_id == topic.topic_id:
+                # An older count is more than none.
+                counted = before.counted
+            # One that failed comes again in time, changed or not.
+            mark = () if scan is None else _mark(topic)
+            self._kept[topic.name] = _Kept(counted=counted, topic_id=topic.topic_id, mark=mark, next_s=next_s)
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+
+    def _check_wanted(self, _done: int, _total: int) -> None:
+        if self._is_stopping:
+            raise _Stopping
+
+
+def too_much_to_read(topic: TopicDescription) -> str | None:
+    """`more than 2,000,000 records`; None for a topic that may be read whole."""
+    records, size = start_to_end(topic), topic.bytes_on_disk
+    if records is not None and records > MOST_RECORDS:
+        return f"more than {MOST_RECORDS:,} records"
+    return f"more than {MOST_BYTES >> 20:,} MiB" if size is not None and size > MOST_BYTES else None
+
+
+def obsolete(scan: PartitionScan) -> int:
+    """Records that a later one of their key makes obsolete, or that have no key."""
+    return scan.records - scan.keys
+
+
+def _mark(topic: TopicDescription) -> _Mark:
+    return tuple((each.start_offset, each.stable_offset, each.bytes_on_disk) for each in topic.partitions)
