@@ -38,6 +38,7 @@ LIMITS = Limits()
         ("/", Route("console")),
         ("/cluster", Route("cluster")),
         ("/topics/user-profiles", Route("topic", name="user-profiles")),
+        ("/topics/user-profiles/compact", Route("compact", name="user-profiles")),
         ("/console/views/board.js", Route("console file", name="views/board.js")),
     ],
 )
@@ -80,6 +81,8 @@ def test_a_path_that_was_not_utf8_is_refused_and_not_taken_for_another_key() -> 
         ("/tables/users/rows", "GET, HEAD, POST"),
         ("/tables/users/rows/a", "GET, HEAD, PUT, DELETE"),
         ("/users/a", "GET, HEAD"),
+        ("/topics/a", "GET, HEAD"),
+        ("/topics/a/compact", "POST"),
     ],
 )
 def test_a_method_that_a_path_does_not_take_is_answered_with_those_it_takes(path: str, allowed: str) -> None:

@@ -37,6 +37,8 @@ class Cleaning:
     delete_retention_ms: int
     min_lag_ms: int
     at_step: Callable[[str], None]
+    # Raises when nobody waits any more.
+    check_wanted: Callable[[], None]
 
     def run(self, signs: Signs, before: Mapping[int, Census], *, timeout_s: float) -> set[int]:
         """The partitions that the cleaner has been through, with their tombstones gone if that fits into the time."""
@@ -51,7 +53,7 @@ class Cleaning:
             # The first cleaning has only marked these. A second one will take about as long as the first.
             ripe_at = met_at + (self.delete_retention_ms + self.min_lag_ms) / 1000
             if staying and ripe_at + (met_at - began) < give_up_at:
-                time.sleep(self.delete_retention_ms / 1000)
+                self._rest(self.delete_retention_ms / 1000)
                 self.at_step("nudge")
                 self._once(producer, consumer, dict.fromkeys(staying), give_up_at)
         return cleaned
@@ -63,7 +65,7 @@ class Cleaning:
         pause_s, patience_s = 0.05, _SECOND_NUDGE_AFTER_S
         nudge_again_at = time.monotonic() + patience_s
         while waiting and time.monotonic() < give_up_at:
-            time.sleep(pause_s)
+            self._rest(pause_s)
             pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
             for partition in gone(consumer, self.topic, waiting):
                 del waiting[partition]
@@ -73,6 +75,12 @@ class Cleaning:
                 patience_s *= 2
                 nudge_again_at = time.monotonic() + patience_s
         return set(signs) - set(waiting)
+
+    def _rest(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left_s := until - time.monotonic()) > 0:
+            self.check_wanted()
+            time.sleep(min(left_s, _LONGEST_PAUSE_S))
 
     def _nudge(self, producer: Producer, partitions: Mapping[int, object]) -> dict[int, int]:
         return nudge(

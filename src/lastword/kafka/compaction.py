@@ -74,11 +74,13 @@ def compact_topic(
     home: Path,
     timeout_s: float = 60,
     at_step: Callable[[str], None] = lambda _: None,
+    check_wanted: Callable[[], None] = lambda: None,
 ) -> Compaction:
     """Compacts the topic as far as Kafka's rules allow within `timeout_s`, and says for each partition what came of it.
 
     The topic's settings are afterwards as before. A cleaner that does not come in time is not an error: the result
-    says so. `at_step` hears the name of each step of STEPS as it begins.
+    says so. `at_step` hears the name of each step of STEPS as it begins. While
+    it reads and waits, `check_wanted` may raise, to end it: the settings are put back then too.
     """
     began = time.monotonic()
     at_step("look")
@@ -89,7 +91,13 @@ def compact_topic(
         settings = settings_now(admin, topic)
         _refuse_other_policies(topic, settings)
         job = _Job(
-            connection=connection, admin=admin, topic=topic, settings=settings, timeout_s=timeout_s, at_step=at_step
+            connection=connection,
+            admin=admin,
+            topic=topic,
+            settings=settings,
+            timeout_s=timeout_s,
+            at_step=at_step,
+            check_wanted=check_wanted,
         )
         partitions = job.run(claim, notes)
     return Compaction(topic=topic, partitions=partitions, notes=tuple(notes), took_s=time.monotonic() - began)
@@ -121,6 +129,7 @@ class _Job:
     settings: Mapping[str, SettingNow]
     timeout_s: float
     at_step: Callable[[str], None]
+    check_wanted: Callable[[], None]
 
     def run(self, claim: Claim, notes: list[str]) -> tuple[PartitionCompaction, ...]:
         self.at_step("count")
@@ -158,7 +167,9 @@ class _Job:
     def _census(self, end: Position, partitions: Iterable[int], ripe_until_ms: float) -> dict[int, Census]:
         """Counted up to `end` both times: what others write meanwhile is not ours to count."""
         chosen = sorted(partitions)
-        batches = read_log(self.connection, self.topic, partitions=chosen, stop=end)
+        batches = read_log(
+            self.connection, self.topic, partitions=chosen, stop=end, progress=lambda *_: self.check_wanted()
+        )
         return {p: Census() for p in chosen} | take_census(batches, ripe_until_ms=ripe_until_ms)
 
     def _bytes(self) -> dict[int, int]:
@@ -223,6 +234,7 @@ class _Job:
                 delete_retention_ms=self._number("delete.retention.ms"),
                 min_lag_ms=self._number("min.compaction.lag.ms"),
                 at_step=self.at_step,
+                check_wanted=self.check_wanted,
             )
             return cleaning.run(signs, before, timeout_s=self.timeout_s)
         finally:

@@ -12,7 +12,8 @@ from lastword.core.clock import now_ms
 from lastword.kafka.connection import Connection
 from lastword.kafka.topic_description import TopicDescription
 from lastword.serve.answers import COMMON, Answer, Refused, json_answer, told_outside
-from lastword.serve.counting import Counting
+from lastword.serve.compacting import Compacting, Held, not_local
+from lastword.serve.counting import Counting, too_much_to_read
 from lastword.serve.pipelines import pipelines
 from lastword.serve.samples import start_to_end, total
 from lastword.serve.tables import ServedTable
@@ -26,13 +27,17 @@ _NO_SIZES = "sizes on disk are not known: the cluster does not tell them"
 class ServedCluster:
     """What is told of the whole is made by the thread that looks, so that asking for it takes no time."""
 
-    def __init__(self, connection: Connection, tables: Sequence[ServedTable], *, home: Path | None = None) -> None:
+    def __init__(
+        self, connection: Connection, tables: Sequence[ServedTable], *, home: Path | None = None, board: bool = False
+    ) -> None:
         self._connection = connection
         self._tables = tables
+        self._has_board = board
         self._watch = ClusterWatch(
             connection, home=home, lags=self._lag_of, lag_of_all=self._lag_of_all, looked=self._make
         )
         self._counting = Counting(connection)
+        self._compacting = Compacting(connection, home, ended=self._counting.again)
         self._answer = b""
         self._make()
 
@@ -41,6 +46,7 @@ class ServedCluster:
 
     def close(self) -> None:
         self._watch.close()
+        self._compacting.close()
         self._counting.close()
 
     def answer(self) -> Answer:
@@ -51,6 +57,7 @@ class ServedCluster:
         """One topic, which is counted then; not for the event loop. Refused where there is none."""
         look, topic = self._seen(name)
         counted, why = self._counting.of(topic)
+        compacted = self._compacting.of(name)
         return json_answer(
             {
                 **topic_json(topic, counted, self._tables_of(name), is_counted_why=why),
@@ -58,9 +65,27 @@ class ServedCluster:
                 "state": self._watch.state,
                 "why": self._watch.why or self._why_unknown([topic]),
                 "records_per_s": self._watch.records_per_s(name),
+                "compaction": None if compacted is None else compacted.as_json(),
                 "history": self._watch.samples_of(name).as_json(),
             }
         )
+
+    def compact(self, name: str) -> Answer:
+        """Begins to compact a topic; Refused where that can't be. How it goes is told with the topic."""
+        look, topic = self._seen(name)
+        if not look.is_local:
+            raise not_local()
+        policy = cleanup_policy(topic)
+        if policy is not None and "compact" not in policy.split(","):
+            hint = f"change it with  lastword topic alter {name} --set cleanup.policy=compact"
+            raise Refused(409, "not_compacted", f"its cleanup.policy is {policy or 'empty'}, so nothing of it is", hint)
+        if (too_much := too_much_to_read(topic)) is not None:
+            # It keeps every key in memory, as a count does.
+            raise Refused(409, "too_large", f"{too_much} to read", f"compact it with  lastword topic compact {name}")
+        counted = self._counting.known(name)
+        records = None if counted is None else sum(each.records for each in counted.partitions)
+        begun = self._compacting.begin(name, Held(bytes=topic.bytes_on_disk, records=records))
+        return json_answer({"state": begun.state, "began": begun.began})._replace(status=202)
 
     def _seen(self, name: str) -> tuple[Look, TopicDescription]:
         """A topic as it was seen last; Refused where there is none."""
@@ -92,6 +117,7 @@ class ServedCluster:
             else [{"id": broker.node_id, "address": broker.address} for broker in cluster.brokers],
             "controller": None if cluster is None else cluster.controller,
             "topics": [self._topic(topic) for topic in topics],
+            "board": self._has_board,
             "pipelines": pipelines(self._tables, now_ms()),
             "history": self._watch.samples.as_json(),
         }

@@ -85,6 +85,11 @@ class Counting:
                 return counted, None
             return None, kept.counted.why if kept is not None else self._why_waiting(topic.name)
 
+    def known(self, name: str) -> TopicScan | None:
+        """What was counted last, however long ago."""
+        kept = self._kept.get(name)
+        return None if kept is None else kept.counted.scan
+
     def again(self, name: str) -> None:
         """The next who asks has it counted anew: it has changed."""
         with self._lock:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lastword.serve.openapi_operations import done, reading
+from lastword.kafka.compaction import STEPS
+from lastword.serve.openapi_operations import done, operation, reading
 from lastword.serve.openapi_schemas import COUNT, TIME, Node, closed, ref
 
 _TEXT: Node = {"type": "string"}
@@ -38,6 +39,7 @@ _EXAMPLE: Node = {
             "tables": ["users"],
         }
     ],
+    "board": False,
     "pipelines": [],
     "history": [{"at": _AT, "bytes": 123_456, "lag": 0}],
 }
@@ -58,6 +60,7 @@ _TOPIC_EXAMPLE: Node = {
     "census": None,
     "census_why": "being counted",
     "rows": {"users": 3600},
+    "compaction": None,
     "history": [{"at": _AT, "bytes": 123_456, "end": 12_000, "lag": 0}],
 }
 NAMED: Node = {
@@ -71,7 +74,20 @@ NAMED: Node = {
 
 
 def cluster_paths() -> Node:
+    begun = done(closed({"state": {"const": "running"}, "began": TIME}), {"state": "running", "began": _AT})
+    compact = operation(
+        "post_topic_compact",
+        "Have a topic of a local cluster compacted now; how it goes is told with the topic",
+        begun,
+        parameters=[NAMED],
+        codes=(
+            *("bad_path", "no_such_route", "no_such_topic", "not_ready", "stopping", "not_conditional"),
+            *("cross_origin", "not_local", "not_compacted", "already_running", "too_large"),
+        ),
+    )
+    compact["responses"] = {"202": {**begun, "description": "It has begun."}}
     return {
+        "/topics/{topic}/compact": {"post": compact},
         "/cluster": reading("cluster", "The cluster as it was seen last", done(ref("cluster"), _EXAMPLE)),
         "/topics/{topic}": reading(
             "topic",
@@ -113,6 +129,7 @@ def _cluster() -> Node:
             "brokers": {"type": "array", "items": closed({"id": COUNT, "address": _TEXT})},
             "controller": _MAYBE_COUNT,
             "topics": {"type": "array", "items": topic},
+            "board": {"type": "boolean", "description": "Whether /board is served here."},
             "pipelines": {"type": "array", "items": ref("pipeline")},
             "history": history("bytes", "lag"),
         }
@@ -154,9 +171,26 @@ def _topic() -> Node:
             "census": {**census, "description": "What was counted last: records that are really there."},
             "census_why": {**_MAYBE_TEXT, "description": "Why there is none, or no newer one."},
             "rows": {"type": "object", "additionalProperties": _MAYBE_COUNT},
+            "compaction": _compaction(),
             "history": history("bytes", "end", "lag"),
         }
     )
+
+
+def _compaction() -> Node:
+    held = closed({"bytes": _MAYBE_COUNT, "records": _MAYBE_COUNT})
+    told = closed(
+        {
+            "state": {"enum": ["running", "done", "failed"]},
+            "began": TIME,
+            "ended": _MAYBE_TIME,
+            "step": {"enum": [*STEPS, None]},
+            "why": {**_MAYBE_TEXT, "description": "What failed, or why it did not get smaller."},
+            "before": held,
+            "after": {**held, "type": ["object", "null"]},
+        }
+    )
+    return {**told, "type": ["object", "null"], "description": "The last that was asked for here."}
 
 
 def _pipeline() -> Node:

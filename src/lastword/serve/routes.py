@@ -34,6 +34,7 @@ Kind = Literal[
     "board changes",
     "cluster",
     "topic",
+    "compact",
     "console",
     "console file",
     "nowhere",
@@ -45,7 +46,9 @@ SHORT = "users"
 
 _READS = ("GET", "HEAD")
 METHODS = frozenset({"GET", "HEAD", "PUT", "DELETE", "POST"})
-_WRITES: dict[Kind, tuple[str, ...]] = {"row": ("PUT", "DELETE"), "rows": ("POST",)}
+_WRITES: dict[Kind, tuple[str, ...]] = {"row": ("PUT", "DELETE"), "rows": ("POST",), "compact": ("POST",)}
+# What is only done, and shows nothing.
+_ONLY_WRITES: frozenset[Kind] = frozenset({"compact"})
 _PARAMETERS: dict[Kind, frozenset[str]] = {
     "table": frozenset({"min_position"}),
     "count": frozenset({"min_position"}),
@@ -70,6 +73,15 @@ _FIXED: dict[str, Kind] = {
     "/board/changes": "board changes",
     "/cluster": "cluster",
     f"/{SHORT}": "short rows",
+}
+# What stands before a name, and after it.
+_OF_ONE: dict[tuple[str, ...], Kind] = {
+    ("tables",): "table",
+    ("tables", "rows"): "rows",
+    ("tables", "count"): "count",
+    ("tables", "changes"): "changes",
+    ("topics",): "topic",
+    ("topics", "compact"): "compact",
 }
 _FILES = "/console/"
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -107,23 +119,13 @@ def route_of(path: str) -> Route:
     kind = _FIXED.get(path)
     if kind is not None:
         return Route(kind, SHORT if kind == "short rows" else "")
-    if parts[:2] == ["", "tables"]:
-        match parts[2:]:
-            case [table]:
-                return Route("table", table)
-            case [table, "rows"]:
-                return Route("rows", table)
-            case [table, "count"]:
-                return Route("count", table)
-            case [table, "changes"]:
-                return Route("changes", table)
-    elif parts[:2] == ["", "topics"] and len(parts) == 3:
-        return Route("topic", name=parts[2])
-    elif path == f"/{SHORT}/count":
+    if len(parts) in (3, 4) and not parts[0] and (kind := _OF_ONE.get((parts[1], *parts[3:]))) is not None:
+        return Route(kind, name=parts[2]) if parts[1] == "topics" else Route(kind, parts[2])
+    if path == f"/{SHORT}/count":
         return Route("short count", SHORT)
-    elif path.startswith(f"/{SHORT}/"):
+    if path.startswith(f"/{SHORT}/"):
         return Route("short row", SHORT, path[len(SHORT) + 2 :])
-    elif path.startswith(_FILES):
+    if path.startswith(_FILES):
         return Route("console file", name=path[len(_FILES) :])
     raise Refused(
         404,
@@ -140,11 +142,12 @@ def is_short(path: str) -> bool:
 
 def is_write(route: Route, method: str) -> bool:
     """Whether a method writes; Refused, with those that are, when it is not for this route."""
-    if method in _READS:
+    reads = () if route.kind in _ONLY_WRITES else _READS
+    if method in reads:
         return False
     writes = _WRITES.get(route.kind, ())
     if method not in writes:
-        told = ", ".join((*_READS, *writes))
+        told = ", ".join((*reads, *writes))
         raise Refused(
             405, "method_not_allowed", f"{method[:20]} is not for this path", f"use {told}", [("allow", told)]
         )

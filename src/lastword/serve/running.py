@@ -125,7 +125,7 @@ def running(
             # All of them before the first is waited for.
             stack.callback(table.writes.stop)
         served_board = None if live is None else ServedBoard(live)
-        cluster = ServedCluster(connection, tables, home=home)
+        cluster = ServedCluster(connection, tables, home=home, board=live is not None)
         # Before the tables end, which it looks at.
         stack.callback(cluster.close)
         service = Service(tables, limits, front.tokens, (*LOOPBACK_NAMES, front.host), served_board, cluster=cluster)

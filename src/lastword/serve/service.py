@@ -122,6 +122,10 @@ class Service:
             return await self._changes(route, given, request)
         if route.kind == "board changes":
             return self._board_changes(request)
+        if route.kind == "compact":
+            if self._tokens is None:
+                _check_origin(request.headers)
+            return await self._off_loop(self._served_cluster().compact, route.name)
         if route.kind == "topic":
             answer = await self._off_loop(self._served_cluster().topic_answer, route.name)
         elif not route.table:

@@ -1,0 +1,162 @@
+"""Compacts a topic of a local cluster because somebody asked over HTTP: one at a time, in a thread, told as it goes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from lastword.core.clock import now_ms
+from lastword.core.errors import ClusterUnreachable, LastwordError, NotFound
+from lastword.kafka.compaction import Compaction, compact_topic
+from lastword.kafka.connection import Connection
+from lastword.serve.answers import Refused, stopping, told_outside
+from lastword.serve.samples import total
+
+# To be ended, and the settings put back. What takes longer is put back by the next command that reaches the cluster.
+_STOP_S = 5.0
+_MOST_KEPT = 200
+_FAILED = "the compaction failed: the server's own output says why"
+
+_log = logging.getLogger(__name__)
+
+
+class _Stopping(Exception):
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """What a topic held; None where it is not known."""
+
+    bytes: int | None
+    records: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compacted:
+    """How a compaction goes, or went."""
+
+    state: Literal["running", "done", "failed"]
+    began: int
+    ended: int | None
+    # The one it is in, or was in last: see STEPS of compaction.py.
+    step: str | None
+    # What failed, or why it did not get smaller.
+    why: str | None
+    before: Held
+    after: Held | None
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Compacting:
+    """Asked from any thread."""
+
+    def __init__(self, connection: Connection, home: Path | None, *, ended: Callable[[str], None]) -> None:
+        self._connection = connection
+        self._home = home
+        self._ended = ended
+        self._lock = threading.Lock()
+        self._last: OrderedDict[str, Compacted] = OrderedDict()
+        self._running: str | None = None
+        self._thread: threading.Thread | None = None
+        self._is_stopping = False
+
+    def of(self, topic: str) -> Compacted | None:
+        """The last compaction of a topic that was asked for here; None when none was."""
+        return self._last.get(topic)
+
+    def begin(self, topic: str, before: Held) -> Compacted:
+        """Refused while another one runs, and where the cluster is none of this home."""
+        home = self._home
+        if home is None:
+            raise not_local()
+        with self._lock:
+            if self._is_stopping:
+                raise stopping()
+            if self._running is not None:
+                raise Refused(409, "already_running", f"{self._running} is being compacted", "wait until it is done")
+            self._running = topic
+            begun = Compacted(
+                state="running", began=now_ms(), ended=None, step=None, why=None, before=before, after=None
+            )
+            self._last.pop(topic, None)
+            self._keep(topic, begun)
+            # A daemon: a cluster that hangs must not hold up a stop. The journal has what is to be put back then.
+            self._thread = threading.Thread(target=self._run, args=(topic, home), name="compacting", daemon=True)
+            self._thread.start()
+            return begun
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_stopping = True
+            thread = self._thread
+        if thread is not None:
+            thread.join(_STOP_S)
+
+    def _run(self, topic: str, home: Path) -> None:
+        def at_step(step: str) -> None:
+            self._keep(topic, replace(self._last[topic], step=step))
+
+        try:
+            done = compact_topic(self._connection, topic, home=home, at_step=at_step, check_wanted=self._check_wanted)
+            told = _done(self._last[topic], done)
+        except _Stopping:
+            told = self._failed(topic, "the server was stopped")
+        except ClusterUnreachable:
+            told = self._failed(topic, "no cluster answers any more: compact it again when it is back")
+        except NotFound:
+            told = self._failed(topic, "the topic is gone")
+        except LastwordError as failure:
+            told = self._failed(topic, told_outside(str(failure), self._connection.bootstrap_servers, _FAILED))
+            if told.why == _FAILED:
+                _log.warning("compacting %s: %s", topic, failure)
+        except Exception:
+            _log.exception("compacting %s failed", topic)
+            told = self._failed(topic, _FAILED)
+        with self._lock:
+            self._keep(topic, told)
+            self._running = None
+        self._ended(topic)
+
+    def _failed(self, topic: str, why: str) -> Compacted:
+        return replace(self._last[topic], state="failed", ended=now_ms(), why=why)
+
+    def _keep(self, topic: str, told: Compacted) -> None:
+        self._last[topic] = told
+        while len(self._last) > _MOST_KEPT:
+            self._last.popitem(last=False)
+
+    def _check_wanted(self) -> None:
+        if self._is_stopping:
+            raise _Stopping
+
+
+def not_local() -> Refused:
+    hint = "compact it where its owner is, with  lastword topic compact"
+    return Refused(409, "not_local", "the cluster is not a local one of this server's home", hint)
+
+
+def _done(begun: Compacted, done: Compaction) -> Compacted:
+    # Partitions mostly have the same reason.
+    whys = dict.fromkeys([*(partition.why for partition in done.partitions if partition.why), *done.notes])
+    return replace(
+        begun,
+        state="done",
+        ended=now_ms(),
+        why="; ".join(whys) or None,
+        before=Held(
+            bytes=total([partition.bytes_before for partition in done.partitions]),
+            records=sum(partition.before.records for partition in done.partitions),
+        ),
+        after=Held(
+            bytes=total([partition.bytes_after for partition in done.partitions]),
+            records=sum(partition.after.records for partition in done.partitions),
+        ),
+    )

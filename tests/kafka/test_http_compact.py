@@ -1,0 +1,140 @@
+"""Compaction on demand over HTTP: what it did, what it refuses, and how it is ended."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from lastword.kafka.connection import Connection
+from lastword.kafka.local import LocalCluster
+from lastword.kafka.topics import create_topic, delete_topic
+from lastword.serve.answers import Refused
+from lastword.serve.compacting import Compacting, Held
+from lastword.serve.running import Front, Running, Wanted, running
+from lastword.serve.tokens import Tokens
+from support.clusters_served import home_of, told
+from support.compacted_logs import committed, make_topic, set_on_topic, write
+from support.waiting import eventually
+
+READING, WRITING = "read-0123456789abcdef", "write-0123456789abcdef"
+RECORDS = [("user-1", "v1"), ("user-2", "v1"), ("user-1", "v2"), ("user-3", "v1"), ("user-1", "v3")]
+
+
+@pytest.fixture
+def topic(connection: Connection, topic_name: str) -> str:
+    make_topic(connection, topic_name, partitions=1, segment_ms=60_000)
+    write(connection, topic_name, RECORDS)
+    return topic_name
+
+
+@pytest.fixture
+def served(cluster: LocalCluster, topic: str, tmp_path: Path) -> Iterator[Running]:
+    wanted, home = [Wanted.parse(f"users={topic},value=string")], home_of(cluster, tmp_path)
+    with running(cluster.connection, wanted, tmp_path / "data", Front(port=0), home=home) as made:
+        await_seen(made.url, topic)
+        yield made
+
+
+def await_seen(url: str, topic: str, **headers: str) -> None:
+    eventually(lambda: told(url, f"/topics/{topic}", **headers)[0] == 200)
+
+
+def refusal(url: str, topic: str, **headers: str) -> tuple[int, Any]:
+    status, content = told(url, f"/topics/{topic}/compact", "POST", **headers)
+    return status, content["error"]["code"]
+
+
+def test_a_topic_is_compacted_and_what_came_of_it_is_told_with_the_topic(
+    connection: Connection, served: Running, topic: str
+) -> None:
+    def seen() -> Any:
+        return told(served.url, f"/topics/{topic}")[1]
+
+    eventually(lambda: seen()["census"] is not None)
+    assert (seen()["census"]["records"], seen()["compaction"]) == (5, None)
+    settings = set_on_topic(connection, topic)
+    status, begun = told(served.url, f"/topics/{topic}/compact", "POST")
+    assert (status, begun["state"], begun.keys()) == (202, "running", {"state", "began"})
+    assert seen()["compaction"]["began"] == begun["began"]
+
+    eventually(lambda: seen()["compaction"]["state"] != "running", within_s=60)
+
+    done = seen()["compaction"]
+    assert (done["state"], done["step"], done["why"], done["ended"] >= done["began"]) == ("done", "recount", None, True)
+    assert (done["before"]["records"], done["after"]["records"]) == (5, 3)
+    assert [record.value for record in committed(connection, topic)] == [b"v1", b"v1", b"v3"]
+    assert set_on_topic(connection, topic) == settings
+    # Counted anew, although it was counted a moment ago.
+    eventually(lambda: seen()["census"]["records"] == 3)
+    components = told(served.url, "/openapi.json")[1]["components"]
+    jsonschema_rs.validate({"$ref": "#/components/schemas/topic", "components": components}, seen())
+
+
+def test_what_can_not_be_compacted_is_refused(connection: Connection, served: Running, topic: str) -> None:
+    other = f"{topic}-deleted"
+    create_topic(connection, other, partitions=1, settings={"cleanup.policy": "delete"})
+    try:
+        await_seen(served.url, other)
+        assert refusal(served.url, other) == (409, "not_compacted")
+    finally:
+        delete_topic(connection, other)
+    assert refusal(served.url, "nowhere") == (404, "no_such_topic")
+    assert refusal(served.url, topic, origin="http://evil.example") == (403, "cross_origin")
+    assert told(served.url, f"/topics/{topic}/compact")[0] == 405
+    assert told(served.url, f"/topics/{topic}")[1]["compaction"] is None
+
+
+def test_it_needs_a_token_that_may_write_and_a_cluster_of_the_home(
+    connection: Connection, topic: str, tmp_path: Path
+) -> None:
+    front = Front(port=0, tokens=Tokens(reading=[READING], writing=[WRITING]))
+    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, front) as made:
+        await_seen(made.url, topic, authorization=f"Bearer {READING}")
+        assert refusal(made.url, topic) == (401, "unauthorized")
+        assert refusal(made.url, topic, authorization=f"Bearer {READING}") == (403, "forbidden")
+        assert refusal(made.url, topic, authorization=f"Bearer {WRITING}") == (409, "not_local")
+
+
+def test_while_one_runs_no_other_begins_and_its_end_puts_the_settings_back(
+    connection: Connection, topic_name: str, tmp_path: Path
+) -> None:
+    # The cleaner leaves the records alone for longer than the test takes, and not for longer than is waited for them.
+    make_topic(connection, topic_name, min_compaction_lag_ms=50_000)
+    write(connection, topic_name, RECORDS)
+    settings, ended = set_on_topic(connection, topic_name), list[str]()
+    compacting = Compacting(connection, tmp_path, ended=ended.append)
+    compacting.begin(topic_name, Held(bytes=None, records=None))
+
+    def step() -> str | None:
+        told = compacting.of(topic_name)
+        return None if told is None else told.step
+
+    eventually(lambda: step() == "wait")
+    with pytest.raises(Refused, match=f"{topic_name} is being compacted") as refused:
+        compacting.begin("another", Held(bytes=None, records=None))
+    assert (refused.value.status, refused.value.code) == (409, "already_running")
+    assert set_on_topic(connection, topic_name) != settings
+
+    compacting.close()
+
+    told = compacting.of(topic_name)
+    assert told is not None
+    assert (told.state, told.why, ended) == ("failed", "the server was stopped", [topic_name])
+    assert set_on_topic(connection, topic_name) == settings
+    assert "compacting" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_failure_is_told_in_words_without_an_address(connection: Connection, topic_name: str, tmp_path: Path) -> None:
+    ended = list[str]()
+    compacting = Compacting(connection, tmp_path, ended=ended.append)
+    compacting.begin(topic_name, Held(bytes=None, records=None))
+    eventually(lambda: bool(ended))
+    compacting.close()
+    told = compacting.of(topic_name)
+    assert told is not None
+    assert (told.state, told.why) == ("failed", "the topic is gone")
