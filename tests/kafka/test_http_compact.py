@@ -70,7 +70,7 @@ def test_a_topic_is_compacted_and_what_came_of_it_is_told_with_the_topic(
     assert [record.value for record in committed(connection, topic)] == [b"v1", b"v1", b"v3"]
     assert set_on_topic(connection, topic) == settings
     # Counted anew, although it was counted a moment ago.
-    eventually(lambda: seen()["census"]["records"] == 3)
+    eventually(lambda: seen()["census"]["records"] == 3, within_s=15)
     components = told(served.url, "/openapi.json")[1]["components"]
     jsonschema_rs.validate({"$ref": "#/components/schemas/topic", "components": components}, seen())
 

@@ -176,9 +176,13 @@ def started(lastword: CommandLine, *words: str) -> tuple[subprocess.Popen[str], 
     """A process that serves, and its address once it is ready."""
     process = lastword.start("serve", *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
+    said = []
     for line in process.stdout:
+        said.append(line)
         if line.startswith("ready: "):
-            return process, line.split()[-1]
+            url = line.split()[-1]
+            assert f"the console is at {url}/\n" in said
+            return process, url
     raise AssertionError(process.communicate())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -66,6 +67,7 @@ def test_the_pipeline_is_killed_by_hand_and_the_counters_go_on(line: CommandLine
     said = up(line, "--port", "0", "--http-port", "0", "--rate", "20")
     assert "ready: table user-profiles with 10 rows at 127.0.0.1:" in said
     assert "pipeline teams in generation 1, HTTP at http://127.0.0.1:" in said
+    assert re.search(r"^  http://127\.0\.0\.1:\d+/ +the console", said, re.MULTILINE)
     assert get(line, "/users/user-1")["name"] == "Alice Smith"
     eventually(lambda: processed(line) > 0, within_s=_LONG_S)
 

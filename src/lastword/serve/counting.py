@@ -7,7 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lastword.core.clock import now_ms
 from lastword.core.errors import ClusterUnreachable, LastwordError, NotFound
@@ -24,6 +24,7 @@ _AGAIN_S = 30.0
 # Of the time a count may take at most this part: a long one comes again later.
 _SHARE = 0.1
 _MOST_KEPT = 200
+_PATIENCE_S = 3.0
 BEING_COUNTED = "being counted"
 _FAILED = "counting failed: the server's own output says why"
 
@@ -58,7 +59,8 @@ class Counting:
     """Asked from any thread."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        # A cluster that hangs must not hold up a stop for long.
+        self._connection = replace(connection, patience_s=min(_PATIENCE_S, connection.patience_s))
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         # In the order in which they come to be counted; the first is.
