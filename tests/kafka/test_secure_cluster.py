@@ -19,7 +19,9 @@ from lastword.kafka.security import login_like
 from lastword.kafka.topics import create_topic, delete_topic
 from lastword.kafka.transactions import Outgoing, Transactions
 from lastword.kafka.users import Rights, User, add_user, list_users, remove_user
+from lastword.serve.answers import Refused
 from lastword.serve.cluster import ServedCluster
+from lastword.serve.counting import BEING_COUNTED
 from lastword.table import Table
 from support.command_line import JARS, CommandLine
 from support.waiting import eventually
@@ -264,6 +266,14 @@ def test_a_server_tells_what_its_user_may_see_and_which_right_is_missing_for_the
     try:
         eventually(lambda: json.loads(served.answer().body)["state"] == "connected")
         body = served.answer().body
+
+        def why_not_counted() -> str:
+            return str(json.loads(served.topic_answer("news").body)["census_why"])
+
+        eventually(lambda: why_not_counted() != BEING_COUNTED)
+        assert "it needs the right Read on the topic" in why_not_counted()
+        with pytest.raises(Refused, match="no topic of this name"):
+            served.topic_answer("secret")
     finally:
         served.close()
     told = json.loads(body)

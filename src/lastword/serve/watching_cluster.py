@@ -128,7 +128,9 @@ class ClusterWatch:
             except LastwordError as failure:
                 self.why = told_outside(str(failure), self._connection.bootstrap_servers, _FAILED)
             except Exception:
-                _log.exception("looking at the cluster failed")
+                # Once, and not every two seconds.
+                if self.why != _FAILED:
+                    _log.exception("looking at the cluster failed")
                 self.why = _FAILED
             self._tell()
             self._rest(began_s)
