@@ -59,6 +59,7 @@ def test_nothing_is_answered_that_the_document_does_not_say(served: Running) -> 
     assert f"Tested: {operations_of(document_of(served)) - streams - 1}\n" in run.stdout
 
 
+@pytest.mark.long
 def test_where_tokens_are_needed_the_document_says_so(connection: Connection, topic_name: str, tmp_path: Path) -> None:
     create_topic(connection, topic_name, partitions=1)
     front = Front(port=0, tokens=Tokens(reading=[], writing=[TOKEN]))
