@@ -1,0 +1,66 @@
+/** Small parts that several views show in the same way: a state, an unknown, a head, a table's frame. */
+
+import { h, setAttribute, setText } from "./dom.js";
+import { isKnown } from "./format.js";
+
+const MARKS = {
+  running: "ok", ready: "ok", connected: "ok", ok: "ok", done: "ok",
+  silent: "trouble", connecting: "trouble", away: "trouble", trouble: "trouble", "catching-up": "unknown", unknown: "unknown",
+  failed: "ended",
+};
+const WORDS = { silent: "silent", "catching-up": "catching up", ok: "fine" };
+
+/** A state as a shape and a word. */
+export function stateMark(state, words) {
+  const element = h("span", { class: "state" }, h("span", { class: "mark", "aria-hidden": "true" }), h("span", {}));
+  setState(element, state, words);
+  return element;
+}
+
+export function setState(element, state, words) {
+  setAttribute(element, "data-mark", MARKS[state] ?? "unknown");
+  setText(element.lastChild, words ?? WORDS[state] ?? state);
+}
+
+/** Sets what `tell` makes of a value; one that is not known is shown as that, with the reason at hand. */
+export function setFigure(element, value, tell, why) {
+  setText(element, isKnown(value) ? tell(value) : "unknown");
+  element.classList.toggle("unknown", !isKnown(value));
+  setAttribute(element, "title", isKnown(value) ? null : why);
+}
+
+export function figure(value, tell, why, props = {}) {
+  const element = h("span", props);
+  setFigure(element, value, tell, why);
+  return element;
+}
+
+/**
+ * A table with its head. Roles are named, because a table that is laid out otherwise on a narrow screen loses those of its elements.
+ * @param {string} name
+ * @param {{name: string, class?: string, hint?: string}[]} columns
+ */
+export function sheet(name, columns, props = {}) {
+  const body = h("tbody", { role: "rowgroup" });
+  const element = h("table", { class: "sheet", role: "table", "aria-label": name, ...props },
+    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, columns.map((column) =>
+      h("th", { role: "columnheader", scope: "col", class: column.class, title: column.hint },
+        column.isUnseen ? h("span", { class: "unseen" }, column.name) : column.name)))),
+    body);
+  return { element: h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${name}, to scroll` }, element), table: element, body };
+}
+
+/** A row of a sheet: the cells by name, to be filled later. */
+export function line(cells, props = {}) {
+  const made = {};
+  const element = h("tr", { role: "row", ...props });
+  for (const { name, class: style, isHead, label } of cells) {
+    made[name] = h(isHead ? "th" : "td", { role: isHead ? "rowheader" : "cell", scope: isHead ? "row" : null, class: style, "data-cell": name, "data-label": label });
+    element.append(made[name]);
+  }
+  return { element, cells: made };
+}
+
+export function card(name, ...children) {
+  return h("section", { class: "card", "aria-label": name }, h("div", { class: "card-head" }, h("h2", {}, name)), h("div", { class: "card-body" }, children));
+}

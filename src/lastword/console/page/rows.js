@@ -1,0 +1,109 @@
+/**
+ * Rows by key: what is shown becomes what should be shown, moving what stays and touching nothing that is the same. One
+ * that changed lights up and fades, one that moved is seen to move, one that is gone collapses.
+ */
+
+import { prefersStillness } from "./dom.js";
+
+const LIT_MS = 1800;
+const LEAVING_MS = 700;
+// More than this at once is no longer news about single rows: lighting them all up would say nothing.
+const MANY = 30;
+
+/**
+ * @template T
+ */
+export class KeyedRows {
+  /**
+   * @param {HTMLElement} parent
+   * @param {{keyOf: (item: T) => string, make: (item: T) => HTMLElement, update: (element: HTMLElement, item: T) => void}} how
+   */
+  constructor(parent, { keyOf, make, update }) {
+    this.parent = parent;
+    this.keyOf = keyOf;
+    this.make = make;
+    this.update = update;
+    /** @type {Map<string, HTMLElement>} */
+    this.shown = new Map();
+    this.leaving = new Set();
+  }
+
+  /**
+   * @param {T[]} items in their order
+   * @param {{lit?: Set<string>, gone?: Set<string>, moves?: boolean}} [news]
+   *   lit: keys that changed; gone: keys whose rows collapse (others just go); moves: rows that change places are seen to
+   */
+  show(items, { lit = new Set(), gone = new Set(), moves = false } = {}) {
+    const before = moves && !prefersStillness() ? this.places() : null;
+    const keys = new Set(items.map(this.keyOf));
+    for (const [key, element] of this.shown) {
+      if (keys.has(key)) continue;
+      this.shown.delete(key);
+      if (gone.has(key) && gone.size <= MANY) this.collapse(element);
+      else element.remove();
+    }
+    let next = this.parent.firstElementChild;
+    for (const item of items) {
+      const key = this.keyOf(item);
+      let element = this.shown.get(key);
+      if (!element) {
+        element = this.make(item);
+        this.shown.set(key, element);
+      }
+      this.update(element, item);
+      // Those that leave keep the place where they were.
+      while (next && this.leaving.has(next)) next = next.nextElementSibling;
+      if (element === next) next = next.nextElementSibling;
+      else this.parent.insertBefore(element, next);
+      if (lit.has(key) && lit.size <= MANY) light(element);
+    }
+    if (before) this.move(before);
+  }
+
+  clear() {
+    this.shown.clear();
+    this.leaving.clear();
+    this.parent.replaceChildren();
+  }
+
+  places() {
+    const places = new Map();
+    for (const [key, element] of this.shown) places.set(key, element.offsetTop);
+    return places;
+  }
+
+  /** All places are read before any row is moved: one layout, not one for each row. */
+  move(before) {
+    const moved = [];
+    for (const [key, element] of this.shown) {
+      const distance = (before.get(key) ?? element.offsetTop) - element.offsetTop;
+      if (distance) moved.push([element, distance]);
+    }
+    for (const [element, distance] of moved) {
+      element.animate([{ transform: `translateY(${distance}px)` }, { transform: "none" }], { duration: 600, easing: "cubic-bezier(.2,.8,.2,1)" });
+      light(element);
+    }
+  }
+
+  collapse(element) {
+    this.leaving.add(element);
+    element.removeAttribute("data-changed");
+    element.setAttribute("data-leaving", "");
+    setTimeout(() => {
+      this.leaving.delete(element);
+      element.remove();
+    }, LEAVING_MS);
+  }
+}
+
+const fading = new WeakMap();
+
+/** Lights an element up for a moment. */
+export function light(element) {
+  clearTimeout(fading.get(element));
+  if (element.hasAttribute("data-changed")) {
+    // The same animation begins again only under another name.
+    element.dataset.changed = element.dataset.changed === "a" ? "b" : "a";
+  } else element.dataset.changed = "a";
+  fading.set(element, setTimeout(() => element.removeAttribute("data-changed"), LIT_MS));
+}

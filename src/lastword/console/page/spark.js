@@ -1,0 +1,57 @@
+/** Small pictures of numbers over time, drawn here: a line of the last minutes, with words for those who don't see it. */
+
+import { s, setAttribute } from "./dom.js";
+
+const WIDTH = 120, HEIGHT = 28;
+
+/**
+ * A line that can be drawn anew.
+ * @returns {{element: SVGElement, draw: (points: {at: number, value: number|null}[], label: string) => void}}
+ */
+export function sparkline({ width = WIDTH, height = HEIGHT, zero = true, fill = true } = {}) {
+  const area = s("path", { class: "spark-area" });
+  const line = s("path", { class: "spark-line" });
+  const dot = s("circle", { class: "spark-dot", r: 2.2 });
+  const element = s("svg", {
+    class: "spark", role: "img", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", width, height, "aria-label": "No figures yet",
+  }, fill ? area : null, line, dot);
+  const draw = (points, label) => {
+    setAttribute(element, "aria-label", label);
+    const known = points.filter((point) => point.value !== null && point.value !== undefined);
+    if (known.length < 2) {
+      for (const path of [area, line]) path.setAttribute("d", "");
+      return setAttribute(dot, "visibility", "hidden");
+    }
+    const first = points[0].at, span = Math.max(1, points.at(-1).at - first);
+    const values = known.map((point) => point.value);
+    const low = zero ? Math.min(0, ...values) : Math.min(...values);
+    const high = Math.max(...values);
+    const x = (at) => (((at - first) / span) * (width - 6) + 2).toFixed(1);
+    // What never changes lies in the middle, unless it is nothing at all.
+    const y = (value) => (high === low ? (high === 0 ? height - 3 : height / 2) : height - 3 - ((value - low) / (high - low)) * (height - 6)).toFixed(1);
+    setAttribute(line, "d", pieces(points).map((piece) => `M${piece.map((p) => `${x(p.at)} ${y(p.value)}`).join("L")}`).join(""));
+    if (fill) {
+      setAttribute(area, "d", pieces(points).map((piece) =>
+        `M${x(piece[0].at)} ${height}L${piece.map((p) => `${x(p.at)} ${y(p.value)}`).join("L")}L${x(piece.at(-1).at)} ${height}Z`).join(""));
+    }
+    const last = known.at(-1);
+    setAttribute(dot, "cx", x(last.at));
+    setAttribute(dot, "cy", y(last.value));
+    setAttribute(dot, "visibility", null);
+  };
+  return { element, draw };
+}
+
+/** Runs of points that are known: a gap in what was seen is a gap in the line. */
+function pieces(points) {
+  const found = [];
+  let piece = [];
+  for (const point of points) {
+    if (point.value === null || point.value === undefined) {
+      if (piece.length) found.push(piece);
+      piece = [];
+    } else piece.push(point);
+  }
+  if (piece.length) found.push(piece);
+  return found;
+}

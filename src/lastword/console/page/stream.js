@@ -1,0 +1,197 @@
+/**
+ * The one change stream of the page: server-sent events, read with fetch so that the token travels in a header. It comes
+ * back by itself and goes on after the last event that was seen; a thousand events a second are read in slices, so that
+ * the browser can answer its user in between.
+ */
+
+import { Refusal, answered, isAborted, request, unanswered } from "./api.js";
+import { breath } from "./paint.js";
+
+const SLICE_MS = 8;
+const LONGEST_WAIT_MS = 10000;
+// The server says something every 15 seconds.
+const SILENCE_MS = 40000;
+
+/** @typedef {{kind: string, text: string, id: string|null}} StreamEvent */
+
+let open = null;
+
+/**
+ * Opens a stream, and ends the one that was open.
+ * @param {{path: string, after?: string|null,
+ *   onEvents: (events: StreamEvent[]) => void,
+ *   onState: (state: {name: "opening"|"live"|"lost"|"refused", why: string|null, refusal: Refusal|null}) => void,
+ *   onGone: () => void}} wanted
+ *   onGone: what came since the last event can't be told without loss: read the rows anew, and open again
+ */
+export function openStream(wanted) {
+  open?.close();
+  const stream = new Stream(wanted);
+  open = stream;
+  stream.run();
+  return stream;
+}
+
+class Stream {
+  constructor({ path, after = null, onEvents, onState, onGone }) {
+    this.path = path;
+    /** Where it goes on. */
+    this.id = after;
+    this.onEvents = onEvents;
+    this.onState = onState;
+    this.onGone = onGone;
+    this.ending = new AbortController();
+    this.wait = 0;
+  }
+
+  close() {
+    this.ending.abort();
+    if (open === this) open = null;
+  }
+
+  get isClosed() {
+    return this.ending.signal.aborted;
+  }
+
+  async run() {
+    while (!this.isClosed) {
+      this.tell("opening");
+      try {
+        await this.read();
+        this.tell("lost", "the stream ended");
+      } catch (failure) {
+        if (this.isClosed) return;
+        if (failure instanceof Refusal) {
+          if (isGone(failure)) {
+            this.id = null;
+            this.onGone();
+            return;
+          }
+          const isFinal = failure.status < 500 && failure.status !== 408;
+          this.tell(isFinal ? "refused" : "lost", failure.message, failure);
+          if (isFinal) return;
+        } else {
+          if (!isAborted(failure)) unanswered();
+          this.tell("lost", "the server does not answer");
+        }
+      }
+      await this.pause();
+    }
+  }
+
+  tell(name, why = null, refusal = null) {
+    if (!this.isClosed) this.onState({ name, why, refusal });
+  }
+
+  /** A little longer each time, not at the same moment for all pages; at once when the network comes back. */
+  pause() {
+    this.wait = Math.min(LONGEST_WAIT_MS, this.wait ? this.wait * 2 : 500);
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        removeEventListener("online", done);
+        this.ending.signal.removeEventListener("abort", done);
+        resolve(undefined);
+      };
+      const timer = setTimeout(done, this.wait * (0.75 + Math.random() / 2));
+      addEventListener("online", done);
+      this.ending.signal.addEventListener("abort", done);
+    });
+  }
+
+  async read() {
+    // One connection may fall silent without anybody saying so.
+    const silence = new AbortController();
+    const headers = { accept: "text/event-stream", ...(this.id ? { "last-event-id": this.id } : {}) };
+    const response = await request(this.path, { headers, signal: AbortSignal.any([this.ending.signal, silence.signal]) });
+    this.tell("live");
+    const reader = response.body.getReader();
+    const decoder = new TextDecoder();
+    const events = new Events();
+    let timer = setTimeout(() => silence.abort(), SILENCE_MS);
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        clearTimeout(timer);
+        timer = setTimeout(() => silence.abort(), SILENCE_MS);
+        answered();
+        events.add(decoder.decode(value, { stream: true }));
+        await this.pass(events);
+      }
+    } finally {
+      clearTimeout(timer);
+      reader.cancel().catch(() => {});
+    }
+  }
+
+  /** Hands on what is whole. No more is read meanwhile, so a page that is slow is a slow reader and no full memory. */
+  async pass(events) {
+    for (;;) {
+      const until = performance.now() + SLICE_MS;
+      const batch = [];
+      let cut = null;
+      for (let event = events.next(); event; event = performance.now() < until ? events.next() : null) {
+        if (event.id !== null) this.id = event.id;
+        if (event.kind === "cut") cut = event;
+        else if (event.text) batch.push(event);
+      }
+      if (this.isClosed) return;
+      if (batch.length) {
+        this.wait = 0;
+        this.onEvents(batch);
+      }
+      if (cut) throw refusalIn(cut.text);
+      if (!events.hasMore) return;
+      await breath();
+      if (this.isClosed) return;
+    }
+  }
+}
+
+/** What has come of a stream, as events. */
+class Events {
+  constructor() {
+    this.text = "";
+    this.at = 0;
+    this.looked = 0;
+    this.hasMore = false;
+  }
+
+  add(text) {
+    this.text = this.text.slice(this.at) + text;
+    // An end may lie across two pieces; what was looked through is not looked through again, or a large value costs its square.
+    this.looked = Math.max(0, this.looked - this.at - 1);
+    this.at = 0;
+  }
+
+  /** @returns {StreamEvent|null} null when no whole event is left */
+  next() {
+    const end = this.text.indexOf("\n\n", Math.max(this.at, this.looked));
+    this.hasMore = end >= 0;
+    if (end < 0) {
+      this.looked = this.text.length;
+      return null;
+    }
+    const event = { kind: "message", text: "", id: null };
+    for (const line of this.text.slice(this.at, end).split("\n")) {
+      if (line.startsWith("data: ")) event.text = line.slice(6);
+      else if (line.startsWith("id: ")) event.id = line.slice(4);
+      else if (line.startsWith("event: ")) event.kind = line.slice(7);
+    }
+    this.at = end + 2;
+    this.looked = this.at;
+    return event;
+  }
+}
+
+/** Whether what came since can't be told: a place that the log no longer has, or that is none of these tables'. */
+const isGone = (refusal) => refusal.code === "position_gone" || refusal.code === "bad_position";
+
+function refusalIn(text) {
+  try {
+    return new Refusal(503, JSON.parse(text).error);
+  } catch {
+    return new Refusal(503);
+  }
+}

@@ -1,0 +1,129 @@
+/** The first view: is all well, what runs, how much was done, who leads. */
+
+import { fill, h, setText } from "../dom.js";
+import { flowPicture, partsOf } from "../flow.js";
+import { bytes, count, isKnown, plural, rate, since } from "../format.js";
+import { loading, note, problemNote } from "../notes.js";
+import { soon } from "../paint.js";
+import { figure, setFigure } from "../parts.js";
+import { Poll } from "../poll.js";
+import { href } from "../router.js";
+import { sparkline } from "../spark.js";
+import { troubles } from "../troubles.js";
+import { isDeclined } from "../token.js";
+import { link } from "../api.js";
+
+const NO_STATUS = "no table with the status of a pipeline is served here";
+
+export function openOverview(_route, shell) {
+  const board = new Poll("/board", () => soon(draw));
+  const standing = h("p", { class: "soft" });
+  const flow = flowPicture();
+  const parts = {
+    processed: statPart("users-processed", "Users processed"), leader: statPart("leader", "Team in the lead"),
+    rows: statPart("rows", "Rows served"), bytes: statPart("bytes", "Bytes on disk", true), behind: statPart("behind", "Pipeline behind", true),
+  };
+  const stats = h("section", { "aria-label": "In figures" }, h("dl", { class: "stats" }, Object.values(parts).map((part) => part.element)));
+  const events = h("ol", { class: "events" });
+  const happened = h("section", { class: "card", "aria-label": "What happened last" },
+    h("div", { class: "card-head" }, h("h2", {}, "What happened last")), h("div", { class: "card-body" }, events));
+  const body = h("div", { class: "stack" }, loading("what runs"));
+  const whole = [stats, h("section", { class: "card", "aria-label": "Flow" }, h("div", { class: "card-head" }, h("h2", {}, "Flow"),
+    h("span", { class: "soft small" }, "data goes from left to right")), h("div", { class: "card-body" }, flow.element)), happened];
+  const element = h("div", {}, h("div", { class: "head" }, h("h1", {}, "Overview"), standing), body);
+
+  function draw() {
+    const { cluster, tables } = shell;
+    if (!cluster.value && !tables.value) {
+      if (tables.problem) fill(body, problemNote(tables.problem, "What runs"));
+      return;
+    }
+    if (!whole[0].isConnected) fill(body, whole);
+    const wrong = troubles({ ...shell, link, isDeclined: isDeclined(), host: location.host }).filter((each) => !each.isInfo).length;
+    const seen = cluster.value;
+    setText(standing, [
+      wrong ? `${plural(wrong, "thing")} need${wrong === 1 ? "s" : ""} you: see above.` : "All is well.",
+      seen ? `${plural(seen.brokers?.length ?? 0, "broker")}, ${plural(seen.topics?.length ?? 0, "topic")}${seen.is_local ? ", on this machine" : ""}` : "The server says nothing about its cluster.",
+    ].join(" "));
+    drawProcessed(parts.processed, seen);
+    drawLeader(parts.leader, board);
+    drawRows(parts.rows, tables.value);
+    drawBytes(parts.bytes, seen);
+    drawBehind(parts.behind, seen);
+    flow.draw(partsOf(seen, tables.value), cluster.isAbsent ? "This server does not tell about its cluster." : null);
+    drawEvents(happened, events, seen);
+  }
+  draw();
+  return {
+    element, title: () => "Overview", news: () => soon(draw),
+    close: () => {
+      board.close();
+      flow.close();
+    },
+  };
+}
+
+function statPart(name, label, hasLine = false) {
+  const value = h("span", { class: "stat-value" });
+  const more = h("span", { class: "stat-more" });
+  const spark = hasLine ? sparkline({ width: 240, height: 36, zero: false }) : null;
+  const element = h("div", { class: "card stat", "data-figure": name }, h("dt", {}, label), h("dd", {}, value, more, spark?.element));
+  return { element, label: element.firstChild, value, more, spark };
+}
+
+function drawProcessed(part, cluster) {
+  const pipeline = cluster?.pipelines?.[0];
+  setText(part.label, !pipeline || pipeline.source === "new_users" ? "Users processed" : `Records of ${pipeline.source} processed`);
+  setFigure(part.value, pipeline?.valid, count, NO_STATUS);
+  const told = [];
+  if (!pipeline) told.push(cluster ? NO_STATUS : "not told by this server");
+  else if (pipeline.state === "running") told.push(rate(pipeline.rate), `${count(pipeline.rejected)} malformed`);
+  else told.push("when last heard, ", since(pipeline.at));
+  fill(part.more, told.flatMap((each, at) => (at && typeof each === "string" && pipeline?.state === "running" ? [" · ", each] : [each])));
+}
+
+function drawLeader(part, board) {
+  const first = board.value?.teams?.[0];
+  setFigure(part.value, first?.team, String, "no board is served here");
+  if (!first) return setText(part.more, board.isAbsent ? "no board is served here" : board.value ? "no team yet" : "not known yet");
+  fill(part.more, plural(first.actions, "action"), " · ", plural(first.badges.length, "badge"), " · ", h("a", { href: href(["board"]) }, "board"));
+}
+
+function drawRows(part, tables) {
+  const known = (tables?.tables ?? []).filter((table) => isKnown(table.rows));
+  setFigure(part.value, tables && known.length ? known.reduce((sum, table) => sum + table.rows, 0) : null, count, "no table has been read yet");
+  const more = (tables?.tables ?? []).slice(0, 3).map((table, at) => [at ? " · " : "", `${table.name} `, figure(table.rows, count, table.why ?? "not read yet")]);
+  fill(part.more, more);
+}
+
+function drawBytes(part, cluster) {
+  const sizes = (cluster?.topics ?? []).map((topic) => topic.bytes);
+  const isAll = sizes.length > 0 && sizes.every(isKnown);
+  setFigure(part.value, isAll ? sizes.reduce((a, b) => a + b, 0) : null, bytes, "the sizes of some topics are not known");
+  fill(part.more, sizes.length ? [`in ${plural(sizes.length, "topic")} · `, h("a", { href: href(["topics"]) }, "topics")] : "not known");
+  drawLine(part.spark, cluster?.history, "bytes", (value) => bytes(value), "Bytes");
+}
+
+function drawBehind(part, cluster) {
+  const pipeline = cluster?.pipelines?.[0];
+  const isNow = pipeline?.state === "running";
+  setFigure(part.value, isNow ? pipeline.lag : null, count, pipeline ? "it is silent" : NO_STATUS);
+  setText(part.more, !pipeline ? NO_STATUS : !isNow ? "it is silent, so nobody knows" : pipeline.lag ? `records of ${pipeline.source} not read yet` : `it has read all of ${pipeline.source}`);
+  drawLine(part.spark, cluster?.history, "lag", count, "Lag");
+}
+
+function drawLine(spark, history, field, tell, name) {
+  const points = (history ?? []).map((each) => ({ at: each.at, value: each[field] }));
+  const known = points.filter((point) => isKnown(point.value));
+  spark.draw(points, known.length > 1 ? `${name} over time: from ${tell(known[0].value)} to ${tell(known.at(-1).value)}` : `${name} over time: not enough known yet`);
+}
+
+function drawEvents(place, list, cluster) {
+  const all = (cluster?.pipelines ?? []).flatMap((pipeline) => (pipeline.events ?? []).map((event) => ({ ...event, app: pipeline.app })));
+  const newest = all.sort((a, b) => b.at - a.at).slice(0, 6);
+  place.hidden = !newest.length;
+  const words = JSON.stringify(newest);
+  if (list.dataset.words === words) return;
+  list.dataset.words = words;
+  fill(list, newest.length ? newest.map((event) => h("li", {}, since(event.at), h("span", {}, h("b", {}, event.app), ` ${event.what}`))) : note("empty", "Nothing yet."));
+}

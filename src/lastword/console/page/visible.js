@@ -1,0 +1,54 @@
+/**
+ * Text that hides nothing: characters without a shape are shown as a sign, and those that turn the direction of what
+ * follows are shown instead of obeyed, so that a value can't look like another one.
+ */
+
+import { h } from "./dom.js";
+
+// Controls but for tab and line ends, invisible space, marks of direction. Joiners stay: emoji and some scripts need them.
+const HIDDEN = /([\u0000-\u0008\u000b-\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb])\1*/g;
+const PIECE = 4000;
+
+/** The text as nodes. */
+export function visible(text) {
+  const nodes = document.createDocumentFragment();
+  let at = 0;
+  for (const found of text.matchAll(HIDDEN)) {
+    if (found.index > at) nodes.append(text.slice(at, found.index));
+    nodes.append(sign(found[0]));
+    at = found.index + found[0].length;
+  }
+  if (at < text.length) nodes.append(text.slice(at));
+  return nodes;
+}
+
+function sign(run) {
+  const code = run.codePointAt(0);
+  const name = `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
+  const shape = code < 32 ? String.fromCodePoint(0x2400 + code) : code === 127 ? "\u2421" : name;
+  return h("span", { class: "sign", title: code === 0 ? `NUL, ${name}` : name }, run.length > 1 ? `${shape}×${run.length}` : shape);
+}
+
+/** A key, or any short text of others, in its own direction. */
+export function isolated(text, props = {}) {
+  return h("bdi", props, visible(text));
+}
+
+/** A long text that shows its beginning, and more of it when asked. */
+export function piecewise(text, { piece = PIECE, tag = "span", props = {} } = {}) {
+  const element = h(tag, { dir: "auto", ...props });
+  let at = 0;
+  const button = h("button", { type: "button", class: "quiet more", on: { click: () => add() } });
+  const add = () => {
+    let end = Math.min(text.length, at + piece);
+    // Not between the two halves of one character.
+    if (end < text.length && /[\ud800-\udbff]/.test(text[end - 1])) end++;
+    element.insertBefore(visible(text.slice(at, end)), button.parentNode === element ? button : null);
+    at = end;
+    if (at >= text.length) return button.remove();
+    button.textContent = `Show more: ${(text.length - at).toLocaleString("en")} characters are left`;
+    element.append(button);
+  };
+  add();
+  return element;
+}
