@@ -26,8 +26,9 @@ export function problemNote(problem, what) {
 
 /** A refusal of something that a person asked for. */
 export function refusedNote(problem) {
-  const code = problem instanceof Refusal ? problem.code : "no_answer";
-  const hint = problem instanceof Refusal ? problem.hint : "It may have been written all the same: look before you send it again.";
+  const isSilence = problem instanceof NoAnswer;
+  const code = problem instanceof Refusal ? problem.code : isSilence ? "no_answer" : "not_sent";
+  const hint = isSilence ? "It may have been written all the same: look before you send it again." : problem.hint;
   return h("div", { class: "refused", role: "alert", "data-refused": code },
     h("p", {}, h("b", {}, "Not done: "), problem.message), hint ? h("p", { class: "small" }, hint) : null,
     code === "forbidden" || code === "unauthorized"

@@ -27,6 +27,8 @@ export class Poll {
     this.ending = new AbortController();
     this.timer = null;
     this.isAsking = false;
+    /** @type {Promise<void>|null} */
+    this.attempt = null;
     const ask = () => this.ask();
     document.addEventListener("visibilitychange", ask, { signal: this.ending.signal });
     this.forget = [onLink((link) => link.state === "live" && this.problem instanceof NoAnswer && ask()), onToken(ask)];
@@ -48,8 +50,16 @@ export class Poll {
     return this.problem === null && this.at !== null && Date.now() - this.at < this.every * 3 + 2000;
   }
 
-  async ask() {
-    if (this.isAsking || this.ending.signal.aborted || document.hidden) return;
+  ask() {
+    if (!this.isAsking && !this.ending.signal.aborted && !document.hidden) this.attempt = this.asking();
+  }
+
+  /** Until the attempt that is under way has ended. */
+  async asked() {
+    await this.attempt;
+  }
+
+  async asking() {
     this.isAsking = true;
     clearTimeout(this.timer);
     try {

@@ -81,7 +81,8 @@ export class KeyedRows {
     }
     for (const [element, distance] of moved) {
       element.animate([{ transform: `translateY(${distance}px)` }, { transform: "none" }], { duration: 600, easing: "cubic-bezier(.2,.8,.2,1)" });
-      light(element);
+      // Who has risen is the news; the others only made room.
+      if (distance > 0) light(element);
     }
   }
 

@@ -79,7 +79,7 @@ function folded(text, start, end, kind, label, depth) {
     inside.hidden = isOpen;
   };
   button.addEventListener("click", toggle);
-  if (end - start < OPEN_LETTERS && depth < 4) toggle();
+  if (depth === 0 || (end - start < OPEN_LETTERS && depth < 4)) toggle();
   return h("div", { class: "branch" }, button, inside);
 }
 

@@ -8,6 +8,7 @@ import { h } from "./dom.js";
 // Controls but for tab and line ends, invisible space, marks of direction. Joiners stay: emoji and some scripts need them.
 const HIDDEN = /([\u0000-\u0008\u000b-\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb])\1*/g;
 const PIECE = 4000;
+const NAMES = "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
 
 /** The text as nodes. */
 export function visible(text) {
@@ -25,8 +26,8 @@ export function visible(text) {
 function sign(run) {
   const code = run.codePointAt(0);
   const name = `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
-  const shape = code < 32 ? String.fromCodePoint(0x2400 + code) : code === 127 ? "\u2421" : name;
-  return h("span", { class: "sign", title: code === 0 ? `NUL, ${name}` : name }, run.length > 1 ? `${shape}×${run.length}` : shape);
+  const shape = NAMES[code] ?? (code === 127 ? "DEL" : name);
+  return h("span", { class: "sign", title: name }, run.length > 1 ? `${shape}×${run.length}` : shape);
 }
 
 /** A key, or any short text of others, in its own direction. */

@@ -1,5 +1,7 @@
 /** The first view: is all well, what runs, how much was done, who leads. */
 
+import { link } from "../api.js";
+import { remember } from "../board_memory.js";
 import { fill, h, setText } from "../dom.js";
 import { flowPicture, partsOf } from "../flow.js";
 import { bytes, count, isKnown, plural, rate, since } from "../format.js";
@@ -9,14 +11,14 @@ import { figure, setFigure } from "../parts.js";
 import { Poll } from "../poll.js";
 import { href } from "../router.js";
 import { sparkline } from "../spark.js";
-import { troubles } from "../troubles.js";
 import { isDeclined } from "../token.js";
-import { link } from "../api.js";
+import { troubles } from "../troubles.js";
 
 const NO_STATUS = "no table with the status of a pipeline is served here";
 
 export function openOverview(_route, shell) {
-  const board = new Poll("/board", () => soon(draw));
+  /** Asked for only where there is one, or nobody says whether there is: a browser takes every 404 for an error. */
+  let board = null;
   const standing = h("p", { class: "soft" });
   const flow = flowPicture();
   const parts = {
@@ -46,6 +48,10 @@ export function openOverview(_route, shell) {
       seen ? `${plural(seen.brokers?.length ?? 0, "broker")}, ${plural(seen.topics?.length ?? 0, "topic")}${seen.is_local ? ", on this machine" : ""}` : "The server says nothing about its cluster.",
     ].join(" "));
     drawProcessed(parts.processed, seen);
+    if (seen && seen.board !== false) board ??= new Poll("/board", (poll) => {
+      if (poll.value) remember(poll.value);
+      soon(draw);
+    });
     drawLeader(parts.leader, board);
     drawRows(parts.rows, tables.value);
     drawBytes(parts.bytes, seen);
@@ -57,7 +63,7 @@ export function openOverview(_route, shell) {
   return {
     element, title: () => "Overview", news: () => soon(draw),
     close: () => {
-      board.close();
+      board?.close();
       flow.close();
     },
   };
@@ -83,9 +89,9 @@ function drawProcessed(part, cluster) {
 }
 
 function drawLeader(part, board) {
-  const first = board.value?.teams?.[0];
+  const first = board?.value?.teams?.[0];
   setFigure(part.value, first?.team, String, "no board is served here");
-  if (!first) return setText(part.more, board.isAbsent ? "no board is served here" : board.value ? "no team yet" : "not known yet");
+  if (!first) return setText(part.more, !board || board.isAbsent ? "no board is served here" : board.value ? "no team yet" : "not known yet");
   fill(part.more, plural(first.actions, "action"), " · ", plural(first.badges.length, "badge"), " · ", h("a", { href: href(["board"]) }, "board"));
 }
 
