@@ -8,7 +8,7 @@ import { apart, preview, rowOf, valueSize } from "./row.js";
 
 export const MOST_SHOWN = 500;
 export const MOST_WAITING = 2000;
-const LETTERS = 240;
+const LETTERS = 120;
 
 /** @typedef {{id: number, table: string, key: string, isOpaqueKey: boolean, isDelete: boolean, isSwept: boolean, told: string, isCut: boolean, error: string|null, size: number|null, place: string, timestamp: number}} Change */
 

@@ -3,7 +3,7 @@
  * wrong. Views come and go; the shell, and what it asks the server every two seconds, stay.
  */
 
-import { link, onLink } from "./api.js";
+import { link, onLink, unanswered } from "./api.js";
 import { announce, fill, h, setAttribute, setText } from "./dom.js";
 import { lasting, tick } from "./format.js";
 import { note } from "./notes.js";
@@ -12,22 +12,22 @@ import { Poll } from "./poll.js";
 import { current } from "./router.js";
 import { askForToken, isDeclined, onToken } from "./token.js";
 import { troubles } from "./troubles.js";
-import { openBoard } from "./views/board.js";
-import { openChanges } from "./views/changes.js";
-import { openOverview } from "./views/overview.js";
-import { openTable } from "./views/table.js";
-import { openTables } from "./views/tables.js";
-import { openTopic } from "./views/topic.js";
-import { openTopics } from "./views/topics.js";
 
 /**
  * A view: `element` is put on the page, `follow` is told of another address of the same view, `news` of what the shell has
  * learned, `close` ends it.
  * @typedef {{element: HTMLElement, title: () => string, follow?: (route: import("./router.js").Route) => void, news?: () => void, close?: () => void}} View
  */
+/** Each is fetched when it is first wanted: whoever looks at one view waits for no other. */
 const VIEWS = {
-  overview: openOverview, board: openBoard, tables: openTables, table: openTable, changes: openChanges,
-  topics: openTopics, topic: openTopic, missing: openMissing,
+  overview: async () => (await import("./views/overview.js")).openOverview,
+  board: async () => (await import("./views/board.js")).openBoard,
+  tables: async () => (await import("./views/tables.js")).openTables,
+  table: async () => (await import("./views/table.js")).openTable,
+  changes: async () => (await import("./views/changes.js")).openChanges,
+  topics: async () => (await import("./views/topics.js")).openTopics,
+  topic: async () => (await import("./views/topic.js")).openTopic,
+  missing: async () => openMissing,
 };
 const AT_HOME = { table: "tables", topic: "topics" };
 // Asked every two seconds, an answer is old after three that did not come.
@@ -61,24 +61,50 @@ function heard() {
   view?.news?.();
 }
 
-function follow() {
+async function follow() {
   const next = current();
   const isSame = view && route?.view === next.view && route.table === next.table && route.topic === next.topic;
   route = next;
+  const at = AT_HOME[next.view] ?? next.view;
+  for (const each of links) setAttribute(each, "aria-current", each.dataset.view === at ? "page" : null);
   if (isSame) view.follow?.(next);
   else {
+    const open = await opener(next.view);
+    // Somebody may have gone on while it was fetched.
+    if (route !== next) return;
     const isFirst = view === null;
     view?.close?.();
     shell.stream = null;
-    view = VIEWS[next.view](next, shell);
+    view = open(next, shell);
     place.replaceChildren(view.element);
     scrollTo(0, 0);
     if (!isFirst) focusOnHeading();
   }
   document.title = `${view.title()} · lastword`;
-  const at = AT_HOME[next.view] ?? next.view;
-  for (const each of links) setAttribute(each, "aria-current", each.dataset.view === at ? "page" : null);
   soon(drawShell);
+}
+
+/** What opens a view; while the server is away, a view that says so and is opened again when it is back. */
+async function opener(name) {
+  try {
+    return await VIEWS[name]();
+  } catch {
+    unanswered();
+    return openUnfetched;
+  }
+}
+
+function openUnfetched() {
+  const forget = onLink(({ state }) => {
+    if (state !== "live") return;
+    view?.close?.();
+    view = null;
+    follow();
+  });
+  return {
+    element: h("div", {}, h("h1", {}, "Not here yet"), note("error", "This view is not loaded, and the server does not answer.", "It is opened as soon as the server is back.")),
+    title: () => "Not here yet", close: forget,
+  };
 }
 
 /** One who hears the page learns where he is. */

@@ -4,11 +4,12 @@
  */
 
 import { prefersStillness } from "./dom.js";
+import { soon } from "./paint.js";
 
 const LIT_MS = 1800;
 const LEAVING_MS = 700;
 // More than this at once is no longer news about single rows: lighting them all up would say nothing.
-const MANY = 30;
+const MANY = 12;
 
 /**
  * @template T
@@ -90,21 +91,32 @@ export class KeyedRows {
     this.leaving.add(element);
     element.removeAttribute("data-changed");
     element.setAttribute("data-leaving", "");
-    setTimeout(() => {
+    setTimeout(() => soon(() => {
       this.leaving.delete(element);
       element.remove();
-    }, LEAVING_MS);
+    }), LEAVING_MS);
   }
 }
 
-const fading = new WeakMap();
+/** @type {Map<HTMLElement, number>} when each that is lit was lit */
+const lit = new Map();
+let sweeping = null;
 
 /** Lights an element up for a moment. */
 export function light(element) {
-  clearTimeout(fading.get(element));
-  if (element.hasAttribute("data-changed")) {
-    // The same animation begins again only under another name.
-    element.dataset.changed = element.dataset.changed === "a" ? "b" : "a";
-  } else element.dataset.changed = "a";
-  fading.set(element, setTimeout(() => element.removeAttribute("data-changed"), LIT_MS));
+  // The same animation begins again only under another name.
+  element.dataset.changed = element.dataset.changed === "a" ? "b" : "a";
+  lit.set(element, performance.now());
+  sweeping ??= setTimeout(() => soon(sweep), LIT_MS);
+}
+
+function sweep() {
+  sweeping = null;
+  const before = performance.now() - LIT_MS + 50;
+  for (const [element, at] of lit) {
+    if (at > before) continue;
+    element.removeAttribute("data-changed");
+    lit.delete(element);
+  }
+  if (lit.size) sweeping = setTimeout(() => soon(sweep), 400);
 }

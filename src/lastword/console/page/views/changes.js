@@ -13,8 +13,10 @@ import { isolated } from "../visible.js";
 const CELLS = [{ name: "kind" }, { name: "key", isHead: true, class: "cell-key" }, { name: "value", class: "cell-value" }, { name: "size", class: "num" }, { name: "table" }, { name: "place", class: "num mono" }, { name: "time", class: "num" }];
 const KINDS = { all: "Puts and deletes", put: "Puts", delete: "Deletes" };
 
-// More new lines at once are not lit up: all of it would be.
+// More new lines at once are not lit up: all of it would be. More than the second are a flood.
 const FEW = 10;
+const FLOOD = 25;
+const AT_ONCE = 24;
 
 const feed = new Feed();
 
@@ -112,7 +114,7 @@ export function openChanges(route, shell) {
     }
     delete parts.place.dataset.nothing;
     if (!parts.sheet.isConnected) fill(parts.place, parts.sheet);
-    rows.show(feed.shown);
+    if (rows.show(feed.shown)) soon(draw);
   }
 
   function nothingShown() {
@@ -140,7 +142,7 @@ export function openChanges(route, shell) {
 }
 
 function frame() {
-  const { element: sheetElement, body } = sheet("Changes", [{ name: "What" }, { name: "Key" }, { name: "Value" }, { name: "Size", class: "num" }, { name: "Table" }, { name: "Place", class: "num", hint: "partition:offset" }, { name: "Written", class: "num" }], { class: "sheet feed" });
+  const { element: sheetElement, body } = sheet("Changes", [{ name: "What" }, { name: "Key" }, { name: "Value" }, { name: "Size", class: "num" }, { name: "Table" }, { name: "Place", class: "num", hint: "partition:offset" }, { name: "Written", class: "num" }], { class: "sheet lines feed" });
   const parts = {
     sheet: sheetElement, body,
     pause: h("button", { type: "button", class: "main" }, "Pause"), clear: h("button", { type: "button" }, "Clear"),
@@ -163,10 +165,24 @@ class Recycled {
     this.body = body;
     /** @type {Map<number, HTMLElement>} */
     this.lines = new Map();
+    this.most = AT_ONCE;
   }
 
-  /** @param {import("../feed.js").Change[]} changes */
-  show(changes) {
+  /**
+   * Shows as many as there is time for: in a flood only the newest, which is all that an eye can follow, and when it is calm
+   * more with each painting. True when there are more to come.
+   * @param {import("../feed.js").Change[]} all
+   */
+  show(all) {
+    const news = all.findIndex((change) => this.lines.has(change.id));
+    const isFlood = (news < 0 ? all.length : news) > FLOOD;
+    this.most = isFlood ? AT_ONCE : Math.min(all.length, this.most + AT_ONCE);
+    const changes = all.slice(0, Math.max(this.most, AT_ONCE));
+    this.put(changes);
+    return changes.length < all.length;
+  }
+
+  put(changes) {
     const ids = new Set(changes.map((change) => change.id));
     const free = [];
     for (const [id, element] of this.lines) {

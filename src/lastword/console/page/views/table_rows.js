@@ -9,7 +9,7 @@ import { KeyedRows } from "../rows.js";
 import { previewNode } from "../value.js";
 import { isolated } from "../visible.js";
 
-const LETTERS = 160;
+const LETTERS = 120;
 const CELLS = [
   { name: "key", isHead: true, class: "cell-key" }, { name: "value", class: "cell-value" }, { name: "size", class: "num" }, { name: "time", class: "num" },
   { name: "place", class: "num mono" },
@@ -20,7 +20,7 @@ export function rowsSheet(name, queryOf) {
   const { element, table, body } = sheet(`Rows of ${name}`, [
     { name: "Key" }, { name: "Value" }, { name: "Size", class: "num" }, { name: "Written", class: "num" },
     { name: "Place", class: "num", hint: "partition:offset of its record" },
-  ], { class: "sheet rows" });
+  ], { class: "sheet lines rows" });
   let codec = "json";
   const rows = new KeyedRows(body, { keyOf: (row) => (row.isOpaqueKey ? `base64 ${row.key}` : row.key), make, update });
   body.addEventListener("keydown", walk);
