@@ -7,6 +7,8 @@ import { learnClock } from "./format.js";
 import { askForToken, tokenHeader } from "./token.js";
 
 const PATIENCE_MS = 12000;
+// A write waits for its acknowledgement, and the server says itself when none comes.
+const WRITE_PATIENCE_MS = 90000;
 
 /** The server said no: `code` and `hint` are its own words. */
 export class Refusal extends Error {
@@ -64,8 +66,10 @@ export async function request(path, { method = "GET", body, headers = {}, signal
         headers: { ...headers, ...(sent ? { authorization: sent } : {}) },
       });
     } catch (failure) {
-      if (signal?.aborted && signal.reason?.name !== "TimeoutError") throw failure;
-      unanswered();
+      const isLate = signal?.reason?.name === "TimeoutError";
+      if (signal?.aborted && !isLate) throw failure;
+      // One answer that does not come in time says nothing about a server that answers others.
+      if (!isLate || Date.now() - (link.lastAnswer ?? 0) > PATIENCE_MS / 2) unanswered();
       throw new NoAnswer("the server does not answer", { cause: failure });
     }
     answered();
@@ -91,7 +95,7 @@ async function errorIn(response) {
 
 /** The text of an answer, within a time. */
 export async function text(path, { signal, ...options } = {}) {
-  const limit = AbortSignal.timeout(PATIENCE_MS);
+  const limit = AbortSignal.timeout(options.method ? WRITE_PATIENCE_MS : PATIENCE_MS);
   const both = signal ? AbortSignal.any([signal, limit]) : limit;
   const response = await request(path, { ...options, signal: both });
   try {

@@ -131,6 +131,9 @@ const isAsleep = () => link.lastAnswer !== null && Date.now() - link.lastAnswer 
 function drawLink() {
   const state = link.state === "live" && (shell.stream?.name === "lost" || isAsleep()) ? "waiting" : link.state;
   setAttribute(pill, "data-link", state);
+  const isAway = link.state === "live" && shell.cluster.value?.state === "away";
+  setAttribute(pill, "data-mark", isAway ? "trouble" : null);
+  if (isAway) return setText(pillWords, "Kafka is away");
   const words = {
     live: shell.stream?.name === "live" ? "Live, every change" : "Live",
     waiting: link.lastAnswer === null ? "Connecting" : shell.stream?.name === "lost" ? "Changes stopped, coming back" : `${lasting(Date.now() - link.lastAnswer)} old`,

@@ -11,7 +11,8 @@ const WIDTH = 120, HEIGHT = 28;
 export function sparkline({ width = WIDTH, height = HEIGHT, zero = true, fill = true } = {}) {
   const area = s("path", { class: "spark-area" });
   const line = s("path", { class: "spark-line" });
-  const dot = s("circle", { class: "spark-dot", r: 2.2 });
+  // A line of no length with round ends: it stays a disc when the picture is stretched.
+  const dot = s("path", { class: "spark-dot" });
   const element = s("svg", {
     class: "spark", role: "img", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", width, height, "aria-label": "No figures yet",
   }, fill ? area : null, line, dot);
@@ -35,8 +36,7 @@ export function sparkline({ width = WIDTH, height = HEIGHT, zero = true, fill = 
         `M${x(piece[0].at)} ${height}L${piece.map((p) => `${x(p.at)} ${y(p.value)}`).join("L")}L${x(piece.at(-1).at)} ${height}Z`).join(""));
     }
     const last = known.at(-1);
-    setAttribute(dot, "cx", x(last.at));
-    setAttribute(dot, "cy", y(last.value));
+    setAttribute(dot, "d", `M${x(last.at)} ${y(last.value)}h0.01`);
     setAttribute(dot, "visibility", null);
   };
   return { element, draw };

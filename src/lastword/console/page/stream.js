@@ -6,6 +6,7 @@
 
 import { Refusal, answered, isAborted, request, unanswered } from "./api.js";
 import { breath } from "./paint.js";
+import { onToken } from "./token.js";
 
 const SLICE_MS = 8;
 const LONGEST_WAIT_MS = 10000;
@@ -69,6 +70,10 @@ class Stream {
           }
           const isFinal = failure.status < 500 && failure.status !== 408;
           this.tell(isFinal ? "refused" : "lost", failure.message, failure);
+          if (failure.status === 401) {
+            await this.token();
+            continue;
+          }
           if (isFinal) return;
         } else {
           if (!isAborted(failure)) unanswered();
@@ -96,6 +101,20 @@ class Stream {
       const timer = setTimeout(done, this.wait * (0.75 + Math.random() / 2));
       addEventListener("online", done);
       this.ending.signal.addEventListener("abort", done);
+    });
+  }
+
+  /** Until somebody has given a token, or it is closed. */
+  token() {
+    return new Promise((resolve) => {
+      const forget = onToken(() => {
+        forget();
+        resolve(undefined);
+      });
+      this.ending.signal.addEventListener("abort", () => {
+        forget();
+        resolve(undefined);
+      });
     });
   }
 

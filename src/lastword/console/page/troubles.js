@@ -26,6 +26,7 @@ export function troubles({ link, cluster, tables, isDeclined, host }) {
   if (seen?.state === "connecting") {
     found.push({ kind: "cluster", isInfo: true, what: "The server has not reached Kafka yet.", next: [seen.why ?? "It goes on trying.", " Does it run? ", STATUS] });
   }
+  if (seen?.state === "connected" && seen.why) found.push({ kind: "cluster", isInfo: true, what: "The server does not see all of the cluster.", next: [sentence(seen.why)] });
   for (const table of tables.value?.tables ?? []) found.push(...ofTable(table, seen?.state === "connecting"));
   for (const pipeline of seen?.pipelines ?? []) found.push(...ofPipeline(pipeline));
   for (const topic of seen?.topics ?? []) found.push(...ofTopic(topic));
@@ -57,8 +58,8 @@ function awayCluster(seen, tables) {
     what: `Kafka does not answer${since}: nothing new arrives, and nothing can be written.`,
     next: [
       seen.why ? `${sentence(seen.why)} ` : "",
-      rows ? "The tables can still be read, as they were then. " : "",
-      "See whether the broker is started again: ", STATUS, ", or read its log: ", { command: "lastword broker logs" },
+      rows ? "The tables can still be read, as they were then." : "",
+      ...(seen.is_local ? [" What runs here, and what is started again: ", STATUS] : []),
     ],
   };
 }

@@ -6,6 +6,12 @@ import { bytes, count, isKnown, lasting, now, share, since } from "../format.js"
 import { refusedNote } from "../notes.js";
 import { card, figure } from "../parts.js";
 
+const STEPS = {
+  look: "looking at its settings", count: "counting its records", journal: "noting the settings that it will put back", alter: "changing settings for the while",
+  nudge: "closing the segments that are written to", abort: "closing the segments that are written to", wait: "waiting for Kafka's cleaner",
+  restore: "putting the settings back", forget: "putting the settings back", recount: "counting what is left",
+};
+
 /** @param {{isLocal: () => boolean|null, onAsked: () => void}} how */
 export function compactionPart(name, { isLocal, onAsked }) {
   const button = h("button", { type: "button", class: "main", on: { click: compact } }, "Compact now");
@@ -40,7 +46,7 @@ export function compactionPart(name, { isLocal, onAsked }) {
     if (before === "running" && compaction?.state !== "running") announce(compaction?.state === "done" ? "Compaction is done." : "Compaction has failed.");
     before = compaction?.state ?? null;
     if (!compaction) return fill(result, h("p", { class: "soft small" }, "Not asked for since the server started."));
-    if (compaction.state === "running") return fill(result, h("p", { role: "status" }, `Since ${lasting(now() - compaction.began)}: ${compaction.step ?? "it has begun"}.`));
+    if (compaction.state === "running") return fill(result, h("p", { role: "status" }, `Since ${lasting(now() - compaction.began)}: ${STEPS[compaction.step] ?? compaction.step ?? "it has begun"}.`));
     if (compaction.state === "failed") {
       return fill(result, h("div", { class: "refused", role: "alert" }, h("p", {}, h("b", {}, "It failed: "), compaction.why ?? "no reason is known"), h("p", { class: "small" }, "See why it does not compact: ", h("code", {}, `lastword topic compact ${name}`))));
     }

@@ -8,6 +8,7 @@ import { never, soon } from "../paint.js";
 import { pageOf, valueSize } from "../row.js";
 import { light } from "../rows.js";
 import { valueView } from "../value.js";
+import { onToken } from "../token.js";
 import { isolated } from "../visible.js";
 import { deleteRow, editRow } from "./edit.js";
 
@@ -31,6 +32,8 @@ export function openDetail({ name, standing, onClose }) {
   const body = h("div", { class: "lightable" });
   const element = h("section", { class: "card detail", "data-detail": "", hidden: true },
     h("div", { class: "card-head" }, title, h("div", { class: "head-end" }, edit, remove, close)), h("div", { class: "card-body" }, said, body));
+
+  const forget = onToken(() => problem?.status === 401 && read());
 
   async function change(how) {
     const done = await how({ name, codecs: standing.value, row: row ?? { key } });
@@ -122,6 +125,7 @@ export function openDetail({ name, standing, onClose }) {
       soon(draw);
     },
     close: () => {
+      forget();
       reading?.abort();
       never(draw);
     },

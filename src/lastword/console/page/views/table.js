@@ -13,6 +13,7 @@ import { stateMark, setState } from "../parts.js";
 import { current, go, href } from "../router.js";
 import { pageOf, rowOf } from "../row.js";
 import { openStream } from "../stream.js";
+import { onToken } from "../token.js";
 import { editRow } from "./edit.js";
 import { openDetail } from "./detail.js";
 import { rowsSheet } from "./table_rows.js";
@@ -182,6 +183,7 @@ export function openTable(route, shell) {
     soon(draw);
   }
 
+  const forget = onToken(() => problem?.status === 401 && read());
   fill(parts.place, loading(name));
   drawHead();
   parts.search.value = query.prefix ?? query.start ?? "";
@@ -194,6 +196,7 @@ export function openTable(route, shell) {
     follow,
     news: () => soon(drawHead),
     close: () => {
+      forget();
       reading?.abort();
       stream?.close();
       detail.close();

@@ -44,14 +44,14 @@ export function openTopic(route, shell) {
       return;
     }
     if (!whole[0].isConnected) fill(body, whole);
-    fill(facts, `${told.cleanup_policy ?? "policy unknown"} · ${bytes(told.bytes)} · `, isKnown(told.records_per_s) ? (told.records_per_s ? rate(told.records_per_s) : "nothing new") : "rate unknown",
+    fill(facts, `${told.cleanup_policy ?? "policy unknown"} · ${bytes(told.bytes)} · `, isKnown(told.records_per_s) && told.state === "connected" ? (told.records_per_s ? rate(told.records_per_s) : "nothing new") : "rate unknown",
       (told.tables ?? []).map((table, at) => [at ? ", " : " · table ", h("a", { href: href(["tables", table]) }, table), isKnown(told.rows?.[table]) ? ` (${plural(told.rows[table], "row")})` : ""]),
       " · as of ", since(told.at));
     census.draw(told);
     compaction.draw(told);
     partitions.draw(told);
     time.draw(told.history ?? []);
-    drawSettings(settings, told.settings ?? {});
+    drawSettings(settings, told.settings, told.why);
   }
   draw();
   return {
@@ -135,10 +135,11 @@ function timePart() {
   return { element: h("section", { class: "card", "aria-label": "Over time" }, h("div", { class: "card-head" }, h("h2", {}, "Over time")), h("div", { class: "card-body over-times" }, lines.map((each) => each.element))), draw };
 }
 
-function drawSettings(list, settings) {
-  const words = JSON.stringify(settings);
+function drawSettings(list, settings, why) {
+  const words = JSON.stringify(settings ?? why);
   if (list.dataset.words === words) return;
   list.dataset.words = words;
+  if (!settings) return fill(list, h("p", { class: "unknown" }, `unknown: ${why ?? "the cluster has not told them"}`));
   const all = Object.entries(settings);
   fill(list, all.length ? all.map(([name, each]) => h("div", {}, h("dt", { class: "mono" }, name), h("dd", { class: "mono" }, each.value ?? "unknown", h("span", { class: "soft" }, ` ${each.source ?? ""}`)))) : h("p", { class: "soft" }, "All are as Kafka has them."));
 }
