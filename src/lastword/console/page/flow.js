@@ -21,15 +21,16 @@ export function partsOf(cluster, tables) {
   const fed = (pipeline) => [...new Set([...(pipeline.emits ?? []), ...(pipeline.keeps ?? []), topicOf(pipeline.table, tables)])].filter(Boolean);
   const parts = [...sources].filter(Boolean).map((name) => ({
     ...topicPart(name, topics.get(name), isAway), id: `source:${name}`, column: 0,
-    to: pipelines.filter((each) => each.source === name).map((each) => ({ id: `pipeline:${each.app}`, rate: each.state === "running" ? each.rate : 0 })),
+    to: pipelines.filter((each) => each.source === name).map((each) => ({ id: `pipeline:${each.app}`, rate: each.state === "running" && !isAway ? each.rate : 0 })),
   }));
   for (const pipeline of pipelines) {
-    const isRunning = pipeline.state === "running";
+    // While Kafka is away nobody hears it, whatever it told last.
+    const isRunning = pipeline.state === "running" && !isAway;
     parts.push({
       id: `pipeline:${pipeline.app}`, column: 1, title: pipeline.app, href: pipeline.table ? href(["tables", pipeline.table, pipeline.app]) : null,
-      state: pipeline.state, words: pipeline.state,
+      state: isAway ? "unknown" : pipeline.state, words: isAway ? "not heard" : pipeline.state,
       lines: [
-        isRunning ? rate(pipeline.rate) : "rate unknown while silent",
+        isRunning ? rate(pipeline.rate) : "rate unknown",
         `${isKnown(pipeline.lag) ? plural(pipeline.lag, "record") : "unknown"} behind${isRunning ? "" : ", when last heard"}`,
         isKnown(pipeline.batch?.latency_ms) && isRunning ? `${count(pipeline.batch.latency_ms)} ms from record to result` : null,
         `generation ${count(pipeline.generation)}`,

@@ -47,7 +47,9 @@ export function sheet(name, columns, props = {}) {
       h("th", { role: "columnheader", scope: "col", class: column.class, title: column.hint },
         column.isUnseen ? h("span", { class: "unseen" }, column.name) : column.name)))),
     body);
-  return { element: h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${name}, to scroll` }, element), table: element, body };
+  // One that may be wider than its place can be scrolled with the keyboard.
+  const frame = props.class?.includes("lines") ? h("div", {}, element) : h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${name}, to scroll` }, element);
+  return { element: frame, table: element, body };
 }
 
 /** A row of a sheet: the cells by name, to be filled later. */

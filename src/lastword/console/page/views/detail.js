@@ -24,7 +24,7 @@ export function openDetail({ name, standing, onClose }) {
   let ack = null;
   let reading = null;
 
-  const title = h("h2", {});
+  const title = h("h2", { tabindex: "-1" });
   const edit = h("button", { type: "button", on: { click: () => change(editRow) } }, "Edit");
   const remove = h("button", { type: "button", on: { click: () => change(deleteRow) } }, "Delete");
   const close = h("button", { type: "button", class: "quiet", on: { click: onClose } }, "Close");
@@ -100,6 +100,7 @@ export function openDetail({ name, standing, onClose }) {
   return {
     element,
     acknowledge,
+    focus: () => title.focus(),
     /** Shows another key; `known` is its row where the page has it. */
     follow: (next, known) => {
       if (next === key) return;

@@ -77,15 +77,18 @@ function statPart(name, label, hasLine = false) {
   return { element, label: element.firstChild, value, more, spark };
 }
 
+/** Whether what a pipeline told last is about now. */
+const isHeard = (cluster) => cluster.state === "connected" && cluster.pipelines[0].state === "running";
+
 function drawProcessed(part, cluster) {
   const pipeline = cluster?.pipelines?.[0];
   setText(part.label, !pipeline || pipeline.source === "new_users" ? "Users processed" : `Records of ${pipeline.source} processed`);
   setFigure(part.value, pipeline?.valid, count, NO_STATUS);
   const told = [];
   if (!pipeline) told.push(cluster ? NO_STATUS : "not told by this server");
-  else if (pipeline.state === "running") told.push(rate(pipeline.rate), `${count(pipeline.rejected)} malformed`);
+  else if (isHeard(cluster)) told.push(`${rate(pipeline.rate)} · ${count(pipeline.rejected)} malformed`);
   else told.push("when last heard, ", since(pipeline.at));
-  fill(part.more, told.flatMap((each, at) => (at && typeof each === "string" && pipeline?.state === "running" ? [" · ", each] : [each])));
+  fill(part.more, told);
 }
 
 function drawLeader(part, board) {
@@ -112,9 +115,9 @@ function drawBytes(part, cluster) {
 
 function drawBehind(part, cluster) {
   const pipeline = cluster?.pipelines?.[0];
-  const isNow = pipeline?.state === "running";
-  setFigure(part.value, isNow ? pipeline.lag : null, count, pipeline ? "it is silent" : NO_STATUS);
-  setText(part.more, !pipeline ? NO_STATUS : !isNow ? "it is silent, so nobody knows" : pipeline.lag ? `records of ${pipeline.source} not read yet` : `it has read all of ${pipeline.source}`);
+  const isNow = pipeline !== undefined && isHeard(cluster);
+  setFigure(part.value, isNow ? pipeline.lag : null, count, pipeline ? "it is not heard" : NO_STATUS);
+  setText(part.more, !pipeline ? NO_STATUS : !isNow ? "it is not heard, so nobody knows" : pipeline.lag ? `records of ${pipeline.source} not read yet` : `it has read all of ${pipeline.source}`);
   drawLine(part.spark, cluster?.history, "lag", count, "Lag");
 }
 

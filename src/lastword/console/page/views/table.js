@@ -171,6 +171,7 @@ export function openTable(route, shell) {
   function follow(next) {
     const asked = queryOf(next);
     const isOther = JSON.stringify(asked) !== JSON.stringify(query);
+    const before = key;
     query = asked;
     key = next.key;
     if (document.activeElement !== parts.search) parts.search.value = query.prefix ?? query.start ?? "";
@@ -181,6 +182,15 @@ export function openTable(route, shell) {
     }
     detail.follow(key, page?.find(key) ?? null);
     soon(draw);
+    if (before !== key) soon(() => keepFocus(before));
+  }
+
+  /** Where the focus goes when what had it is no longer there: to the row that was opened, or back to the line of the one that was closed. */
+  function keepFocus(before) {
+    const at = document.activeElement;
+    if (at && at !== document.body && at.checkVisibility()) return;
+    if (key === null) sheet.focus(before);
+    else detail.focus();
   }
 
   const forget = onToken(() => problem?.status === 401 && read());

@@ -58,6 +58,7 @@ export function rowsSheet(name, queryOf) {
     element, table,
     setCodec: (next) => (codec = next),
     clear: () => rows.clear(),
+    focus: (key) => rows.shown.get(key)?.querySelector("a")?.focus(),
     show: (page, key) => {
       rows.show(page.rows, { lit: page.lit, gone: page.gone });
       for (const [shown, made] of rows.shown) setAttribute(made, "aria-current", shown === key ? "true" : null);
