@@ -8,6 +8,8 @@ import { apart, preview, rowOf, valueSize } from "./row.js";
 
 export const MOST_SHOWN = 500;
 export const MOST_WAITING = 2000;
+// What a filter hides is kept too, so that it is there when the filter is widened.
+const MOST_KEPT = 2000;
 const LETTERS = 120;
 
 /** @typedef {{id: number, table: string, key: string, isOpaqueKey: boolean, isDelete: boolean, isSwept: boolean, told: string, isCut: boolean, error: string|null, size: number|null, place: string, timestamp: number}} Change */
@@ -17,7 +19,9 @@ export class Feed {
   constructor() {
     /** @type {Change[]} the newest first */
     this.shown = [];
-    /** @type {Change[]} the oldest first */
+    /** @type {Change[]} all that came last, whatever is looked for; the oldest first */
+    this.kept = [];
+    /** @type {Change[]} the same of what came while it was paused */
     this.waiting = [];
     this.seen = 0;
     this.isPaused = false;
@@ -76,6 +80,7 @@ export class Feed {
   }
 
   take(events) {
+    const fresh = [];
     for (const event of events) {
       this.at = event.id ?? this.at;
       if (event.kind === "reset") {
@@ -83,14 +88,19 @@ export class Feed {
         continue;
       }
       this.seen++;
-      const change = this.changeOf(event.text, event.kind);
-      if (!this.isWanted(change)) continue;
-      if (this.isPaused) this.waiting.push(change);
-      else this.shown.unshift(change);
+      (this.isPaused ? this.waiting : fresh).push(this.changeOf(event.text, event.kind));
     }
-    if (this.shown.length > MOST_SHOWN) this.shown.length = MOST_SHOWN;
+    this.add(fresh);
     if (this.isFull) this.close();
     this.onNews();
+  }
+
+  /** Shows changes, given with the oldest first. */
+  add(fresh) {
+    this.kept.push(...fresh);
+    if (this.kept.length > MOST_KEPT) this.kept.splice(0, this.kept.length - MOST_KEPT);
+    const wanted = fresh.filter((change) => this.isWanted(change)).reverse();
+    if (wanted.length) this.shown = [...wanted, ...this.shown].slice(0, MOST_SHOWN);
   }
 
   changeOf(text, kind) {
@@ -110,8 +120,14 @@ export class Feed {
 
   setFilter(filter) {
     this.filter = { ...filter, text: filter.text.toLowerCase() };
-    this.shown = this.shown.filter((change) => this.isWanted(change));
-    this.waiting = this.waiting.filter((change) => this.isWanted(change));
+    const known = new Map([...this.shown, ...this.kept].map((change) => [change.id, change]));
+    const wanted = [...known.values()].filter((change) => this.isWanted(change));
+    this.shown = wanted.sort((a, b) => b.id - a.id).slice(0, MOST_SHOWN);
+  }
+
+  /** How many of those that wait are wanted. */
+  get waits() {
+    return this.waiting.filter((change) => this.isWanted(change)).length;
   }
 
   pause() {
@@ -122,12 +138,13 @@ export class Feed {
   resume() {
     const wasLetGo = this.stream === null;
     this.isPaused = false;
-    this.shown = [...this.waiting.reverse(), ...this.shown].slice(0, MOST_SHOWN);
+    this.add(this.waiting);
     this.waiting = [];
     if (wasLetGo) this.listen();
   }
 
   clear() {
     this.shown = [];
+    this.kept = [];
   }
 }

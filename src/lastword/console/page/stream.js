@@ -4,7 +4,7 @@
  * the browser can answer its user in between.
  */
 
-import { Refusal, answered, isAborted, request, unanswered } from "./api.js";
+import { Refusal, answered, isAborted, onLink, request, unanswered } from "./api.js";
 import { breath } from "./paint.js";
 import { onToken } from "./token.js";
 
@@ -94,11 +94,14 @@ class Stream {
     return new Promise((resolve) => {
       const done = () => {
         clearTimeout(timer);
+        forget();
         removeEventListener("online", done);
         this.ending.signal.removeEventListener("abort", done);
         resolve(undefined);
       };
       const timer = setTimeout(done, this.wait * (0.75 + Math.random() / 2));
+      // Something else was answered: the server is back.
+      const forget = onLink((link) => link.state === "live" && done());
       addEventListener("online", done);
       this.ending.signal.addEventListener("abort", done);
     });

@@ -119,11 +119,12 @@ function hex(raw) {
     for (; at < end; at += 16) told.push(hexLine(raw, at));
     lines.append(`${told.join("\n")}\n`);
     at = end;
-    button.hidden = at >= raw.length;
+    if (at >= raw.length) return button.remove();
     button.textContent = `Show more: ${count(raw.length - at)} bytes are left`;
   };
+  const element = h("div", {}, lines, button);
   add();
-  return h("div", {}, lines, button);
+  return element;
 }
 
 function hexLine(raw, at) {

@@ -99,8 +99,9 @@ export function openChanges(route, shell) {
     begin();
     setText(parts.pause, feed.isPaused ? "Go on" : "Pause");
     setAttribute(parts.pause, "data-paused", feed.isPaused);
-    setAttribute(parts.waiting, "data-waiting", feed.isPaused ? feed.waiting.length : null);
-    setText(parts.waiting, !feed.isPaused ? "" : feed.isFull ? `${count(MOST_WAITING)} wait, and more in Kafka: they are read from there when you go on` : `Paused: ${plural(feed.waiting.length, "change")} wait${feed.waiting.length === 1 ? "s" : ""}`);
+    const waits = feed.isPaused ? feed.waits : null;
+    setAttribute(parts.waiting, "data-waiting", waits);
+    setText(parts.waiting, !feed.isPaused ? "" : feed.isFull ? `${count(MOST_WAITING)} wait, and more in Kafka: they are read from there when you go on` : `Paused: ${plural(waits, "change")} wait${waits === 1 ? "s" : ""}`);
     setAttribute(parts.seen, "data-seen", feed.seen);
     setText(parts.seen, `${plural(feed.seen, "change")} seen`);
     parts.gap.hidden = feed.hadGap === null;
