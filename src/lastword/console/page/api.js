@@ -62,7 +62,12 @@ export async function request(path, { method = "GET", body, headers = {}, signal
     let response;
     try {
       response = await fetch(path, {
-        method, body, signal, cache: "no-store", credentials: "omit", redirect: "error",
+        method,
+        body,
+        signal,
+        cache: "no-store",
+        credentials: "omit",
+        redirect: "error",
         headers: { ...headers, ...(sent ? { authorization: sent } : {}) },
       });
     } catch (failure) {

@@ -26,7 +26,8 @@ function filled(element, props, children) {
   for (const [name, value] of Object.entries(props ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name === "on") for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
-    else if (name === "style") for (const [property, set] of Object.entries(value)) element.style.setProperty(property, set);
+    else if (name === "style")
+      for (const [property, set] of Object.entries(value)) element.style.setProperty(property, set);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   append(element, children);

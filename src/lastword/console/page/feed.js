@@ -108,8 +108,18 @@ export class Feed {
     const codec = this.codecs.get(row.table)?.value ?? "json";
     const told = preview(row, codec, LETTERS);
     return {
-      id: this.number++, table: row.table, key: apart(row.key, text), isOpaqueKey: row.isOpaqueKey, isDelete: kind === "delete", isSwept: row.isSwept,
-      told: apart(told, text), isCut: told.length >= LETTERS, error: row.error, size: valueSize(row, codec), place: `${row.partition}:${row.offset}`, timestamp: row.timestamp,
+      id: this.number++,
+      table: row.table,
+      key: apart(row.key, text),
+      isOpaqueKey: row.isOpaqueKey,
+      isDelete: kind === "delete",
+      isSwept: row.isSwept,
+      told: apart(told, text),
+      isCut: told.length >= LETTERS,
+      error: row.error,
+      size: valueSize(row, codec),
+      place: `${row.partition}:${row.offset}`,
+      timestamp: row.timestamp,
     };
   }
 

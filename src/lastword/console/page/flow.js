@@ -18,40 +18,69 @@ export function partsOf(cluster, tables) {
   const isAway = cluster ? cluster.state !== "connected" : false;
   const pipelines = cluster?.pipelines ?? [];
   const sources = new Set(pipelines.map((pipeline) => pipeline.source));
-  const fed = (pipeline) => [...new Set([...(pipeline.emits ?? []), ...(pipeline.keeps ?? []), topicOf(pipeline.table, tables)])].filter(Boolean);
+  const fed = (pipeline) =>
+    [...new Set([...(pipeline.emits ?? []), ...(pipeline.keeps ?? []), topicOf(pipeline.table, tables)])].filter(
+      Boolean,
+    );
   const parts = [...sources].filter(Boolean).map((name) => ({
-    ...topicPart(name, topics.get(name), isAway), id: `source:${name}`, column: 0,
-    to: pipelines.filter((each) => each.source === name).map((each) => ({ id: `pipeline:${each.app}`, rate: each.state === "running" && !isAway ? each.rate : 0 })),
+    ...topicPart(name, topics.get(name), isAway),
+    id: `source:${name}`,
+    column: 0,
+    to: pipelines
+      .filter((each) => each.source === name)
+      .map((each) => ({ id: `pipeline:${each.app}`, rate: each.state === "running" && !isAway ? each.rate : 0 })),
   }));
   for (const pipeline of pipelines) {
     // While Kafka is away nobody hears it, whatever it told last.
     const isRunning = pipeline.state === "running" && !isAway;
     parts.push({
-      id: `pipeline:${pipeline.app}`, column: 1, title: pipeline.app, href: pipeline.table ? href(["tables", pipeline.table, pipeline.app]) : null,
-      state: isAway ? "unknown" : pipeline.state, words: isAway ? "not heard" : pipeline.state,
+      id: `pipeline:${pipeline.app}`,
+      column: 1,
+      title: pipeline.app,
+      href: pipeline.table ? href(["tables", pipeline.table, pipeline.app]) : null,
+      state: isAway ? "unknown" : pipeline.state,
+      words: isAway ? "not heard" : pipeline.state,
       lines: [
         isRunning ? rate(pipeline.rate) : "rate unknown",
         `${isKnown(pipeline.lag) ? plural(pipeline.lag, "record") : "unknown"} behind${isRunning ? "" : ", when last heard"}`,
-        isKnown(pipeline.batch?.latency_ms) && isRunning ? `${count(pipeline.batch.latency_ms)} ms from record to result` : null,
+        isKnown(pipeline.batch?.latency_ms) && isRunning
+          ? `${count(pipeline.batch.latency_ms)} ms from record to result`
+          : null,
         `generation ${count(pipeline.generation)}`,
       ].filter(Boolean),
-      to: fed(pipeline).map((name) => ({ id: `topic:${name}`, rate: isRunning ? topics.get(name)?.records_per_s ?? null : 0 })),
+      to: fed(pipeline).map((name) => ({
+        id: `topic:${name}`,
+        rate: isRunning ? (topics.get(name)?.records_per_s ?? null) : 0,
+      })),
     });
   }
   const named = new Set([...pipelines.flatMap(fed), ...(tables?.tables ?? []).map((table) => table.topic)]);
   for (const name of named) {
     if (sources.has(name)) continue;
     parts.push({
-      ...topicPart(name, topics.get(name), isAway), id: `topic:${name}`, column: 2,
-      to: (tables?.tables ?? []).filter((table) => table.topic === name).map((table) => ({ id: `table:${table.name}`, rate: topics.get(name)?.records_per_s ?? null })),
+      ...topicPart(name, topics.get(name), isAway),
+      id: `topic:${name}`,
+      column: 2,
+      to: (tables?.tables ?? [])
+        .filter((table) => table.topic === name)
+        .map((table) => ({ id: `table:${table.name}`, rate: topics.get(name)?.records_per_s ?? null })),
     });
   }
   // In the order of their topics, so that wires cross as little as they can.
   const order = [...named];
   for (const table of [...(tables?.tables ?? [])].sort((a, b) => order.indexOf(a.topic) - order.indexOf(b.topic))) {
     parts.push({
-      id: `table:${table.name}`, column: 3, title: table.name, href: href(["tables", table.name]), state: table.state, words: table.state.replace("-", " "),
-      lines: [isKnown(table.rows) ? plural(table.rows, "row") : "rows unknown", isKnown(table.lag) ? `${plural(table.lag, "record")} behind` : "lag unknown"], to: [],
+      id: `table:${table.name}`,
+      column: 3,
+      title: table.name,
+      href: href(["tables", table.name]),
+      state: table.state,
+      words: table.state.replace("-", " "),
+      lines: [
+        isKnown(table.rows) ? plural(table.rows, "row") : "rows unknown",
+        isKnown(table.lag) ? `${plural(table.lag, "record")} behind` : "lag unknown",
+      ],
+      to: [],
     });
   }
   return parts;
@@ -62,10 +91,25 @@ const topicOf = (name, tables) => (tables?.tables ?? []).find((table) => table.n
 function topicPart(name, topic, isAway) {
   const isSick = topic?.leaderless || topic?.under_replicated;
   return {
-    title: name, href: href(["topics", name]),
+    title: name,
+    href: href(["topics", name]),
     state: !topic ? "unknown" : isAway || isSick ? "trouble" : "ok",
-    words: !topic ? "not seen" : isAway ? "away" : topic.leaderless ? "without leader" : topic.under_replicated ? "too few copies" : "fine",
-    lines: topic ? [isAway ? "rate unknown" : topic.records_per_s === 0 ? "nothing new" : rate(topic.records_per_s), `${topic.cleanup_policy}, ${plural(topic.partitions, "partition")}, ${bytes(topic.bytes)}`] : [], to: [],
+    words: !topic
+      ? "not seen"
+      : isAway
+        ? "away"
+        : topic.leaderless
+          ? "without leader"
+          : topic.under_replicated
+            ? "too few copies"
+            : "fine",
+    lines: topic
+      ? [
+          isAway ? "rate unknown" : topic.records_per_s === 0 ? "nothing new" : rate(topic.records_per_s),
+          `${topic.cleanup_policy}, ${plural(topic.partitions, "partition")}, ${bytes(topic.bytes)}`,
+        ]
+      : [],
+    to: [],
   };
 }
 
@@ -75,9 +119,18 @@ export function flowPicture() {
   const wires = s("svg", { class: "wires", "aria-hidden": "true" });
   const columns = COLUMNS.map((name) => {
     const list = h("ul", {});
-    return { list, empty: h("p", { class: "flow-none soft" }), element: h("div", { class: "flow-column" }, h("h3", {}, name), list) };
+    return {
+      list,
+      empty: h("p", { class: "flow-none soft" }),
+      element: h("div", { class: "flow-column" }, h("h3", {}, name), list),
+    };
   });
-  const element = h("div", { class: "flow" }, wires, columns.map((column) => column.element));
+  const element = h(
+    "div",
+    { class: "flow" },
+    wires,
+    columns.map((column) => column.element),
+  );
   let parts = [];
   let wiring = "";
   const watcher = new ResizeObserver(() => drawWires(element, wires, parts, shown));
@@ -99,7 +152,7 @@ export function flowPicture() {
     }
     columns.forEach(({ list, empty, element: place }, at) => {
       const isEmpty = !parts.some((part) => part.column === at);
-      setText(empty, at < 2 ? why ?? "No pipeline's status is served here." : why ?? "None.");
+      setText(empty, at < 2 ? (why ?? "No pipeline's status is served here.") : (why ?? "None."));
       if (isEmpty) place.append(empty);
       else empty.remove();
       list.hidden = isEmpty;
@@ -116,7 +169,16 @@ function makePart(part) {
   const state = stateMark("unknown");
   const lines = h("ul", { class: "flow-lines" });
   const title = part.href ? h("a", { href: part.href }, part.title) : h("span", {}, part.title);
-  return { element: h("li", { class: "flow-part", "data-part": part.id }, h("div", { class: "flow-title" }, title, state), lines), state, lines };
+  return {
+    element: h(
+      "li",
+      { class: "flow-part", "data-part": part.id },
+      h("div", { class: "flow-title" }, title, state),
+      lines,
+    ),
+    state,
+    lines,
+  };
 }
 
 function updatePart(made, part) {
@@ -138,11 +200,14 @@ function drawWires(element, wires, parts, shown) {
   const made = [];
   for (const part of parts) {
     for (const { id, rate: perSecond } of part.to) {
-      const from = place.get(part.id), to = place.get(id);
+      const from = place.get(part.id),
+        to = place.get(id);
       if (!from || !to) continue;
-      const x1 = from.right - frame.left, x2 = to.left - frame.left;
+      const x1 = from.right - frame.left,
+        x2 = to.left - frame.left;
       if (x2 <= x1) continue;
-      const y1 = from.top + from.height / 2 - frame.top, y2 = to.top + to.height / 2 - frame.top;
+      const y1 = from.top + from.height / 2 - frame.top,
+        y2 = to.top + to.height / 2 - frame.top;
       const half = (x2 - x1) / 2;
       const d = `M${x1.toFixed(1)} ${y1.toFixed(1)}C${(x1 + half).toFixed(1)} ${y1.toFixed(1)} ${(x2 - half).toFixed(1)} ${y2.toFixed(1)} ${x2.toFixed(1)} ${y2.toFixed(1)}`;
       made.push(s("path", { class: "wire", d }));

@@ -6,9 +6,20 @@ const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const tenth = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const hundredth = new Intl.NumberFormat("en", { maximumFractionDigits: 2, minimumFractionDigits: 2 });
 const moments = new Intl.DateTimeFormat("en-GB", {
-  year: "numeric", month: "short", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false,
+  year: "numeric",
+  month: "short",
+  day: "2-digit",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hour12: false,
 });
-const hours = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+const hours = new Intl.DateTimeFormat("en-GB", {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hour12: false,
+});
 
 export const isKnown = (value) => value !== null && value !== undefined;
 
@@ -66,9 +77,9 @@ export function lasting(ms) {
 
 export function ago(at) {
   if (!isKnown(at)) return "unknown";
-  const since = now() - at;
-  if (since < -2000) return `in ${lasting(-since)}`;
-  return since < 1000 ? "just now" : `${lasting(since)} ago`;
+  const passed = now() - at;
+  if (passed < -2000) return `in ${lasting(-passed)}`;
+  return passed < 1000 ? "just now" : `${lasting(passed)} ago`;
 }
 
 export const moment = (at) => (isKnown(at) ? moments.format(at) : "unknown");

@@ -3,7 +3,12 @@
  * objects to show twenty lines; here a value is found and folded where it stands, and shown token by token as it was written.
  */
 
-const QUOTE = 34, BACKSLASH = 92, OPEN = 123, CLOSE = 125, OPEN_LIST = 91, CLOSE_LIST = 93;
+const QUOTE = 34,
+  BACKSLASH = 92,
+  OPEN = 123,
+  CLOSE = 125,
+  OPEN_LIST = 91,
+  CLOSE_LIST = 93;
 
 const isSpace = (code) => code === 32 || code === 10 || code === 13 || code === 9;
 

@@ -24,7 +24,13 @@ export class LivePage {
     const text = (key) => keyBytes({ key, isOpaqueKey: false }, codec);
     this.prefix = query.prefix ? text(query.prefix) : null;
     // After a cursor the first row is where we know the page to begin; the last one ends it, where another page follows.
-    this.first = query.cursor ? (rows.length ? this.places.get(rows[0].key) : null) : query.start ? text(query.start) : null;
+    this.first = query.cursor
+      ? rows.length
+        ? this.places.get(rows[0].key)
+        : null
+      : query.start
+        ? text(query.start)
+        : null;
     this.last = next === null || !rows.length ? null : this.places.get(rows.at(-1).key);
   }
 
@@ -64,7 +70,8 @@ export class LivePage {
       this.isMoved = true;
       return;
     }
-    let low = 0, high = this.rows.length;
+    let low = 0,
+      high = this.rows.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       if (compareBytes(this.places.get(this.rows[middle].key), place) < 0) low = middle + 1;

@@ -102,8 +102,18 @@ function openUnfetched() {
     follow();
   });
   return {
-    element: h("div", {}, h("h1", {}, "Not here yet"), note("error", "This view is not loaded, and the server does not answer.", "It is opened as soon as the server is back.")),
-    title: () => "Not here yet", close: forget,
+    element: h(
+      "div",
+      {},
+      h("h1", {}, "Not here yet"),
+      note(
+        "error",
+        "This view is not loaded, and the server does not answer.",
+        "It is opened as soon as the server is back.",
+      ),
+    ),
+    title: () => "Not here yet",
+    close: forget,
   };
 }
 
@@ -121,7 +131,10 @@ function drawShell() {
   // A banner says that it is not fresh, and the numbers look it.
   const isOld = link.state === "lost" || shell.cluster.value?.state === "away" || isAsleep();
   setAttribute(place, "data-stale", isOld ? (link.state === "lost" ? "server" : "cluster") : null);
-  const headline = found.filter((each) => !each.isInfo).map((each) => each.what.replace(/ for [\d hmins]+/, "")).join(" ");
+  const headline = found
+    .filter((each) => !each.isInfo)
+    .map((each) => each.what.replace(/ for [\d hmins]+/, ""))
+    .join(" ");
   if (headline !== told) announce(headline || "All is well again.");
   told = headline;
 }
@@ -136,7 +149,12 @@ function drawLink() {
   if (isAway) return setText(pillWords, "Kafka is away");
   const words = {
     live: shell.stream?.name === "live" ? "Live, every change" : "Live",
-    waiting: link.lastAnswer === null ? "Connecting" : shell.stream?.name === "lost" ? "Changes stopped, coming back" : `${lasting(Date.now() - link.lastAnswer)} old`,
+    waiting:
+      link.lastAnswer === null
+        ? "Connecting"
+        : shell.stream?.name === "lost"
+          ? "Changes stopped, coming back"
+          : `${lasting(Date.now() - link.lastAnswer)} old`,
     lost: link.lastAnswer === null ? "No answer" : `No answer, ${lasting(Date.now() - link.lastAnswer)} old`,
   }[state];
   setText(pillWords, words);
@@ -148,17 +166,43 @@ function drawTroubles(found) {
   const words = JSON.stringify(found);
   if (wrong.dataset.words === words) return;
   wrong.dataset.words = words;
-  fill(wrong, h("ul", {}, found.map((each) => h("li", { class: each.isInfo ? "trouble info" : "trouble", "data-trouble": each.kind, "data-mark": "trouble" },
-    h("span", { class: "mark", "aria-hidden": "true" }),
-    h("div", {},
-      h("p", { class: "trouble-what" }, each.what),
-      h("p", { class: "trouble-next" }, each.next.map((part) => (typeof part === "string" ? part : h("code", {}, part.command))))),
-    each.action ? h("button", { type: "button", on: { click: () => askForToken({ isAsked: true }) } }, each.action) : null))));
+  fill(
+    wrong,
+    h(
+      "ul",
+      {},
+      found.map((each) =>
+        h(
+          "li",
+          { class: each.isInfo ? "trouble info" : "trouble", "data-trouble": each.kind, "data-mark": "trouble" },
+          h("span", { class: "mark", "aria-hidden": "true" }),
+          h(
+            "div",
+            {},
+            h("p", { class: "trouble-what" }, each.what),
+            h(
+              "p",
+              { class: "trouble-next" },
+              each.next.map((part) => (typeof part === "string" ? part : h("code", {}, part.command))),
+            ),
+          ),
+          each.action
+            ? h("button", { type: "button", on: { click: () => askForToken({ isAsked: true }) } }, each.action)
+            : null,
+        ),
+      ),
+    ),
+  );
 }
 
 function openMissing() {
   return {
-    element: h("div", {}, h("h1", {}, "Nothing here"), note("missing", "This page has no such view.", "The views are in the bar above.")),
+    element: h(
+      "div",
+      {},
+      h("h1", {}, "Nothing here"),
+      note("missing", "This page has no such view.", "The views are in the bar above."),
+    ),
     title: () => "Nothing here",
   };
 }

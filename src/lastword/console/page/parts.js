@@ -4,8 +4,17 @@ import { h, setAttribute, setText } from "./dom.js";
 import { isKnown } from "./format.js";
 
 const MARKS = {
-  running: "ok", ready: "ok", connected: "ok", ok: "ok", done: "ok",
-  silent: "trouble", connecting: "trouble", away: "trouble", trouble: "trouble", "catching-up": "unknown", unknown: "unknown",
+  running: "ok",
+  ready: "ok",
+  connected: "ok",
+  ok: "ok",
+  done: "ok",
+  silent: "trouble",
+  connecting: "trouble",
+  away: "trouble",
+  trouble: "trouble",
+  "catching-up": "unknown",
+  unknown: "unknown",
   failed: "ended",
 };
 const WORDS = { silent: "silent", "catching-up": "catching up", ok: "fine" };
@@ -42,13 +51,30 @@ export function figure(value, tell, why, props = {}) {
  */
 export function sheet(name, columns, props = {}) {
   const body = h("tbody", { role: "rowgroup" });
-  const element = h("table", { class: "sheet", role: "table", "aria-label": name, ...props },
-    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, columns.map((column) =>
-      h("th", { role: "columnheader", scope: "col", class: column.class, title: column.hint },
-        column.isUnseen ? h("span", { class: "unseen" }, column.name) : column.name)))),
-    body);
+  const element = h(
+    "table",
+    { class: "sheet", role: "table", "aria-label": name, ...props },
+    h(
+      "thead",
+      { role: "rowgroup" },
+      h(
+        "tr",
+        { role: "row" },
+        columns.map((column) =>
+          h(
+            "th",
+            { role: "columnheader", scope: "col", class: column.class, title: column.hint },
+            column.isUnseen ? h("span", { class: "unseen" }, column.name) : column.name,
+          ),
+        ),
+      ),
+    ),
+    body,
+  );
   // One that may be wider than its place can be scrolled with the keyboard.
-  const frame = props.class?.includes("lines") ? h("div", {}, element) : h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${name}, to scroll` }, element);
+  const frame = props.class?.includes("lines")
+    ? h("div", {}, element)
+    : h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${name}, to scroll` }, element);
   return { element: frame, table: element, body };
 }
 
@@ -57,12 +83,23 @@ export function line(cells, props = {}) {
   const made = {};
   const element = h("tr", { role: "row", ...props });
   for (const { name, class: style, isHead, label } of cells) {
-    made[name] = h(isHead ? "th" : "td", { role: isHead ? "rowheader" : "cell", scope: isHead ? "row" : null, class: style, "data-cell": name, "data-label": label });
+    made[name] = h(isHead ? "th" : "td", {
+      role: isHead ? "rowheader" : "cell",
+      scope: isHead ? "row" : null,
+      class: style,
+      "data-cell": name,
+      "data-label": label,
+    });
     element.append(made[name]);
   }
   return { element, cells: made };
 }
 
 export function card(name, ...children) {
-  return h("section", { class: "card", "aria-label": name }, h("div", { class: "card-head" }, h("h2", {}, name)), h("div", { class: "card-body" }, children));
+  return h(
+    "section",
+    { class: "card", "aria-label": name },
+    h("div", { class: "card-head" }, h("h2", {}, name)),
+    h("div", { class: "card-body" }, children),
+  );
 }

@@ -10,7 +10,10 @@
 /** @returns {Route} */
 export function routeOf(hash) {
   const [path, query = ""] = split(hash.replace(/^#/, ""), "?");
-  const [first = "", name = null, ...rest] = path.split("/").filter((part, at) => at > 0 || part).map(decoded);
+  const [first = "", name = null, ...rest] = path
+    .split("/")
+    .filter((part, at) => at > 0 || part)
+    .map(decoded);
   // A key may have slashes in it, as they are or encoded.
   const key = rest.join("/") || null;
   const route = { view: "missing", table: null, key: null, topic: null, query: new URLSearchParams(query) };

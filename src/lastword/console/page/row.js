@@ -41,7 +41,9 @@ export function rowOf(text, keyCodecOf) {
 /** @returns {{rows: Row[], next: string|null, position: string}} */
 export function pageOf(text, keyCodec) {
   const told = fieldsOf(text);
-  const rows = membersOf(told.rows, 0).members.map(({ start, end }) => rowOf(told.rows.slice(start, end), () => keyCodec));
+  const rows = membersOf(told.rows, 0).members.map(({ start, end }) =>
+    rowOf(told.rows.slice(start, end), () => keyCodec),
+  );
   return { rows, next: JSON.parse(told.next), position: JSON.parse(told.position) };
 }
 

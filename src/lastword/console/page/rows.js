@@ -81,7 +81,10 @@ export class KeyedRows {
       if (distance) moved.push([element, distance]);
     }
     for (const [element, distance] of moved) {
-      element.animate([{ transform: `translateY(${distance}px)` }, { transform: "none" }], { duration: 600, easing: "cubic-bezier(.2,.8,.2,1)" });
+      element.animate([{ transform: `translateY(${distance}px)` }, { transform: "none" }], {
+        duration: 600,
+        easing: "cubic-bezier(.2,.8,.2,1)",
+      });
       // Who has risen is the news; the others only made room.
       if (distance > 0) light(element);
     }
@@ -91,10 +94,14 @@ export class KeyedRows {
     this.leaving.add(element);
     element.removeAttribute("data-changed");
     element.setAttribute("data-leaving", "");
-    setTimeout(() => soon(() => {
-      this.leaving.delete(element);
-      element.remove();
-    }), LEAVING_MS);
+    setTimeout(
+      () =>
+        soon(() => {
+          this.leaving.delete(element);
+          element.remove();
+        }),
+      LEAVING_MS,
+    );
   }
 }
 

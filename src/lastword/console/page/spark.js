@@ -2,7 +2,8 @@
 
 import { s, setAttribute } from "./dom.js";
 
-const WIDTH = 120, HEIGHT = 28;
+const WIDTH = 120,
+  HEIGHT = 28;
 
 /**
  * A line that can be drawn anew.
@@ -13,9 +14,21 @@ export function sparkline({ width = WIDTH, height = HEIGHT, zero = true, fill = 
   const line = s("path", { class: "spark-line" });
   // A line of no length with round ends: it stays a disc when the picture is stretched.
   const dot = s("path", { class: "spark-dot" });
-  const element = s("svg", {
-    class: "spark", role: "img", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", width, height, "aria-label": "No figures yet",
-  }, fill ? area : null, line, dot);
+  const element = s(
+    "svg",
+    {
+      class: "spark",
+      role: "img",
+      viewBox: `0 0 ${width} ${height}`,
+      preserveAspectRatio: "none",
+      width,
+      height,
+      "aria-label": "No figures yet",
+    },
+    fill ? area : null,
+    line,
+    dot,
+  );
   const draw = (points, label) => {
     setAttribute(element, "aria-label", label);
     const known = points.filter((point) => point.value !== null && point.value !== undefined);
@@ -23,17 +36,38 @@ export function sparkline({ width = WIDTH, height = HEIGHT, zero = true, fill = 
       for (const path of [area, line]) path.setAttribute("d", "");
       return setAttribute(dot, "visibility", "hidden");
     }
-    const first = points[0].at, span = Math.max(1, points.at(-1).at - first);
+    const first = points[0].at,
+      span = Math.max(1, points.at(-1).at - first);
     const values = known.map((point) => point.value);
     const low = zero ? Math.min(0, ...values) : Math.min(...values);
     const high = Math.max(...values);
     const x = (at) => (((at - first) / span) * (width - 6) + 2).toFixed(1);
     // What never changes lies in the middle, unless it is nothing at all.
-    const y = (value) => (high === low ? (high === 0 ? height - 3 : height / 2) : height - 3 - ((value - low) / (high - low)) * (height - 6)).toFixed(1);
-    setAttribute(line, "d", pieces(points).map((piece) => `M${piece.map((p) => `${x(p.at)} ${y(p.value)}`).join("L")}`).join(""));
+    const y = (value) =>
+      (high === low
+        ? high === 0
+          ? height - 3
+          : height / 2
+        : height - 3 - ((value - low) / (high - low)) * (height - 6)
+      ).toFixed(1);
+    setAttribute(
+      line,
+      "d",
+      pieces(points)
+        .map((piece) => `M${piece.map((p) => `${x(p.at)} ${y(p.value)}`).join("L")}`)
+        .join(""),
+    );
     if (fill) {
-      setAttribute(area, "d", pieces(points).map((piece) =>
-        `M${x(piece[0].at)} ${height}L${piece.map((p) => `${x(p.at)} ${y(p.value)}`).join("L")}L${x(piece.at(-1).at)} ${height}Z`).join(""));
+      setAttribute(
+        area,
+        "d",
+        pieces(points)
+          .map(
+            (piece) =>
+              `M${x(piece[0].at)} ${height}L${piece.map((p) => `${x(p.at)} ${y(p.value)}`).join("L")}L${x(piece.at(-1).at)} ${height}Z`,
+          )
+          .join(""),
+      );
     }
     const last = known.at(-1);
     setAttribute(dot, "d", `M${x(last.at)} ${y(last.value)}h0.01`);

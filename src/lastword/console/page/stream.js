@@ -125,7 +125,10 @@ class Stream {
     // One connection may fall silent without anybody saying so.
     const silence = new AbortController();
     const headers = { accept: "text/event-stream", ...(this.id ? { "last-event-id": this.id } : {}) };
-    const response = await request(this.path, { headers, signal: AbortSignal.any([this.ending.signal, silence.signal]) });
+    const response = await request(this.path, {
+      headers,
+      signal: AbortSignal.any([this.ending.signal, silence.signal]),
+    });
     this.tell("live");
     const reader = response.body.getReader();
     const decoder = new TextDecoder();

@@ -37,19 +37,29 @@ export function askForToken({ wasWrong = false, isAsked = false, refusal = null 
 
 function dialog(wasWrong, refusal) {
   const field = h("input", {
-    id: "token", type: "password", autocomplete: "off", spellcheck: "false", required: true, "aria-describedby": "token-why",
+    id: "token",
+    type: "password",
+    autocomplete: "off",
+    spellcheck: "false",
+    required: true,
+    "aria-describedby": "token-why",
   });
   const why = wasWrong
     ? `${refusal?.message ?? "the server does not take this token"}. Give another one.`
     : "This server asks for a token. It is kept in the memory of this page only, and gone with a reload.";
-  const form = h("form", {},
+  const form = h(
+    "form",
+    {},
     h("h2", { id: "token-title" }, "Token needed"),
     h("p", { id: "token-why", class: wasWrong ? "warned" : "soft" }, why),
     h("label", { for: "token" }, "Token"),
     field,
-    h("div", { class: "buttons" },
+    h(
+      "div",
+      { class: "buttons" },
       h("button", { type: "submit", class: "main" }, "Use token"),
-      h("button", { type: "button", on: { click: () => box.close() } }, "Cancel")),
+      h("button", { type: "button", on: { click: () => box.close() } }, "Cancel"),
+    ),
   );
   const box = h("dialog", { "aria-labelledby": "token-title" }, form);
   document.body.append(box);

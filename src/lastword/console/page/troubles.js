@@ -18,21 +18,46 @@ const BEHIND_S = 30;
 export function troubles({ link, cluster, tables, isDeclined, host }) {
   if (link.state === "lost") return [noServer(link, host)];
   if (isDeclined) {
-    return [{ kind: "token", what: "This server asks for a token, and has none from you.", next: ["Without one it shows nothing."], action: "Enter a token" }];
+    return [
+      {
+        kind: "token",
+        what: "This server asks for a token, and has none from you.",
+        next: ["Without one it shows nothing."],
+        action: "Enter a token",
+      },
+    ];
   }
   const found = [];
   const seen = cluster.value;
   if (seen?.state === "away") return [awayCluster(seen, tables.value)];
   if (seen?.state === "connecting") {
-    found.push({ kind: "cluster", isInfo: true, what: "The server has not reached Kafka yet.", next: [seen.why ?? "It goes on trying.", " Does it run? ", STATUS] });
+    found.push({
+      kind: "cluster",
+      isInfo: true,
+      what: "The server has not reached Kafka yet.",
+      next: [seen.why ?? "It goes on trying.", " Does it run? ", STATUS],
+    });
   }
-  if (seen?.state === "connected" && seen.why) found.push({ kind: "cluster", isInfo: true, what: "The server does not see all of the cluster.", next: [sentence(seen.why)] });
+  if (seen?.state === "connected" && seen.why)
+    found.push({
+      kind: "cluster",
+      isInfo: true,
+      what: "The server does not see all of the cluster.",
+      next: [sentence(seen.why)],
+    });
   for (const table of tables.value?.tables ?? []) found.push(...ofTable(table, seen?.state === "connecting"));
   for (const pipeline of seen?.pipelines ?? []) found.push(...ofPipeline(pipeline));
   for (const topic of seen?.topics ?? []) found.push(...ofTopic(topic));
-  for (const [poll, name] of [[cluster, "the cluster"], [tables, "its tables"]]) {
+  for (const [poll, name] of [
+    [cluster, "the cluster"],
+    [tables, "its tables"],
+  ]) {
     if (poll.problem?.status >= 500) {
-      found.push({ kind: "server", what: `The server can't tell about ${name}: ${poll.problem.message}.`, next: [poll.problem.hint || "The page asks again every two seconds."] });
+      found.push({
+        kind: "server",
+        what: `The server can't tell about ${name}: ${poll.problem.message}.`,
+        next: [poll.problem.hint || "The page asks again every two seconds."],
+      });
     }
   }
   return found;
@@ -45,7 +70,10 @@ function noServer(link, host) {
     what: `No answer from the server at ${host}${since}.`,
     next: [
       link.lastAnswer === null ? "" : "What you see is from before that. The page comes back by itself. ",
-      "See what runs: ", STATUS, ", and start what does not: ", { command: "lastword up --detach" },
+      "See what runs: ",
+      STATUS,
+      ", and start what does not: ",
+      { command: "lastword up --detach" },
     ],
   };
 }
@@ -66,15 +94,38 @@ function awayCluster(seen, tables) {
 
 function ofTable(table, isExpected) {
   if (table.state === "failed") {
-    return [{ kind: "table", what: `The table ${table.name} has failed and does not go on by itself.`, next: [sentence(table.why ?? ""), " Then start the server again: ", STATUS] }];
+    return [
+      {
+        kind: "table",
+        what: `The table ${table.name} has failed and does not go on by itself.`,
+        next: [sentence(table.why ?? ""), " Then start the server again: ", STATUS],
+      },
+    ];
   }
   if (table.state === "connecting" && !isExpected) {
-    return [{ kind: "table", what: `The table ${table.name} has lost its topic ${table.topic}.`, next: [sentence(table.why ?? ""), " Is the topic there? ", { command: `lastword topic describe ${table.topic}` }] }];
+    return [
+      {
+        kind: "table",
+        what: `The table ${table.name} has lost its topic ${table.topic}.`,
+        next: [
+          sentence(table.why ?? ""),
+          " Is the topic there? ",
+          { command: `lastword topic describe ${table.topic}` },
+        ],
+      },
+    ];
   }
   if (table.state === "catching-up") {
     const done = isKnown(table.total) ? `: ${count(table.done)} of ${count(table.total)} records` : "";
     const left = isKnown(table.seconds_left) ? ` About ${lasting(table.seconds_left * 1000)} are left.` : "";
-    return [{ kind: "table", isInfo: true, what: `The table ${table.name} is catching up${done}.`, next: [`Its rows are older than the topic until then.${left}`] }];
+    return [
+      {
+        kind: "table",
+        isInfo: true,
+        what: `The table ${table.name} is catching up${done}.`,
+        next: [`Its rows are older than the topic until then.${left}`],
+      },
+    ];
   }
   return [];
 }
@@ -83,29 +134,55 @@ function ofPipeline(pipeline) {
   if (pipeline.state === "silent") {
     const since = isKnown(pipeline.at) ? ` for ${lasting(now() - pipeline.at)}` : "";
     const last = pipeline.events?.at(-1);
-    return [{
-      kind: "pipeline",
-      what: `The pipeline ${pipeline.app} has said nothing${since}: its counters stand still.`,
-      next: [last ? `The last it told: ${last.what}. ` : "", "It goes on at its last commit when it is started again: ", STATUS],
-    }];
+    return [
+      {
+        kind: "pipeline",
+        what: `The pipeline ${pipeline.app} has said nothing${since}: its counters stand still.`,
+        next: [
+          last ? `The last it told: ${last.what}. ` : "",
+          "It goes on at its last commit when it is started again: ",
+          STATUS,
+        ],
+      },
+    ];
   }
   const needs = pipeline.rate > 0 ? pipeline.lag / pipeline.rate : Infinity;
   if (isKnown(pipeline.lag) && pipeline.lag > 1000 && needs > BEHIND_S) {
-    return [{
-      kind: "pipeline", isInfo: pipeline.rate > 0,
-      what: `The pipeline ${pipeline.app} is ${count(pipeline.lag)} records behind ${pipeline.source}.`,
-      next: [pipeline.rate > 0 ? `At ${count(pipeline.rate)} a second it takes ${lasting(needs * 1000)} if nothing more comes.` : "It reads nothing just now: look at its log with ", ...(pipeline.rate > 0 ? [] : [STATUS])],
-    }];
+    return [
+      {
+        kind: "pipeline",
+        isInfo: pipeline.rate > 0,
+        what: `The pipeline ${pipeline.app} is ${count(pipeline.lag)} records behind ${pipeline.source}.`,
+        next: [
+          pipeline.rate > 0
+            ? `At ${count(pipeline.rate)} a second it takes ${lasting(needs * 1000)} if nothing more comes.`
+            : "It reads nothing just now: look at its log with ",
+          ...(pipeline.rate > 0 ? [] : [STATUS]),
+        ],
+      },
+    ];
   }
   return [];
 }
 
 function ofTopic(topic) {
   if (topic.leaderless) {
-    return [{ kind: "topic", what: `${topic.name}: ${count(topic.leaderless)} of ${count(topic.partitions)} partitions have no leader.`, next: ["They can't be read or written until a broker that has them is back: ", STATUS] }];
+    return [
+      {
+        kind: "topic",
+        what: `${topic.name}: ${count(topic.leaderless)} of ${count(topic.partitions)} partitions have no leader.`,
+        next: ["They can't be read or written until a broker that has them is back: ", STATUS],
+      },
+    ];
   }
   if (topic.under_replicated) {
-    return [{ kind: "topic", what: `${topic.name}: ${count(topic.under_replicated)} of ${count(topic.partitions)} partitions have fewer copies than they should.`, next: ["A broker is down or slow: ", STATUS] }];
+    return [
+      {
+        kind: "topic",
+        what: `${topic.name}: ${count(topic.under_replicated)} of ${count(topic.partitions)} partitions have fewer copies than they should.`,
+        next: ["A broker is down or slow: ", STATUS],
+      },
+    ];
   }
   return [];
 }

@@ -16,22 +16,36 @@ const HEX_BYTES = 1024;
 /** @param {import("./row.js").Row} row */
 export function valueView(row, codec) {
   if (row.error !== null && row.raw !== null) {
-    return h("div", { class: "value", "data-value": "bytes" },
-      h("p", { class: "warned", role: "note" }, "Not readable as ", codec, ": ", isolated(row.error)), bytesView(row.raw));
+    return h(
+      "div",
+      { class: "value", "data-value": "bytes" },
+      h("p", { class: "warned", role: "note" }, "Not readable as ", codec, ": ", isolated(row.error)),
+      bytesView(row.raw),
+    );
   }
   if (row.raw !== null || codec === "bytes") {
     return h("div", { class: "value", "data-value": "bytes" }, bytesView(row.raw ?? JSON.parse(row.value)));
   }
   if (codec === "string") return h("div", { class: "value", "data-value": "text" }, textView(JSON.parse(row.value)));
-  return h("div", { class: "value", "data-value": "json" },
-    choice("Form of the value", { Folded: () => tree(row.value), "As written": () => piecewise(row.value, { tag: "pre" }) }));
+  return h(
+    "div",
+    { class: "value", "data-value": "json" },
+    choice("Form of the value", {
+      Folded: () => tree(row.value),
+      "As written": () => piecewise(row.value, { tag: "pre" }),
+    }),
+  );
 }
 
 /** One of several ways to show the same, made when it is chosen. */
 function choice(name, ways) {
   const place = h("div", { class: "chosen" });
   const buttons = Object.entries(ways).map(([label, make]) => {
-    const button = h("button", { type: "button", class: "quiet", "aria-pressed": "false", on: { click: () => choose(button, make) } }, label);
+    const button = h(
+      "button",
+      { type: "button", class: "quiet", "aria-pressed": "false", on: { click: () => choose(button, make) } },
+      label,
+    );
     return button;
   });
   const choose = (button, make) => {
@@ -43,7 +57,9 @@ function choice(name, ways) {
 }
 
 function textView(text) {
-  return text === "" ? h("p", { class: "soft" }, "Empty text: a value, and no tombstone.") : piecewise(text, { tag: "pre" });
+  return text === ""
+    ? h("p", { class: "soft" }, "Empty text: a value, and no tombstone.")
+    : piecewise(text, { tag: "pre" });
 }
 
 /** JSON as a tree. */
@@ -70,8 +86,13 @@ function folded(text, start, end, kind, label, depth) {
   const what = kind === "object" ? "name" : "item";
   const told = `${more === null ? count(members.length) : `more than ${AT_A_TIME}`} ${what}${members.length === 1 ? "" : "s"}`;
   const inside = h("div", { class: "inside", hidden: true });
-  const button = h("button", { type: "button", class: "fold", "aria-expanded": "false" },
-    h("span", { class: "arrow", "aria-hidden": "true" }), label, h("span", { class: "soft" }, `${open} ${told} ${close}`));
+  const button = h(
+    "button",
+    { type: "button", class: "fold", "aria-expanded": "false" },
+    h("span", { class: "arrow", "aria-hidden": "true" }),
+    label,
+    h("span", { class: "soft" }, `${open} ${told} ${close}`),
+  );
   const toggle = () => {
     const isOpen = button.getAttribute("aria-expanded") === "true";
     if (!isOpen && !inside.firstChild) grow(inside, text, start, members, more, depth);
@@ -129,7 +150,10 @@ function hex(raw) {
 
 function hexLine(raw, at) {
   const part = [...raw.subarray(at, at + 16)];
-  const pairs = part.map((byte) => byte.toString(16).padStart(2, "0")).join(" ").padEnd(47);
+  const pairs = part
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join(" ")
+    .padEnd(47);
   const letters = part.map((byte) => (byte > 31 && byte < 127 ? String.fromCharCode(byte) : "·")).join("");
   return `${at.toString(16).padStart(6, "0")}  ${pairs}  ${letters}`;
 }

@@ -14,13 +14,23 @@ import { isolated } from "../visible.js";
 import { refusedPart } from "./refused.js";
 
 const BADGES = [
-  ["connected", "🔌", "connected"], ["first_action", "📤", "first valid action"],
-  ["shared_work", "⚖️", "shared work: two or more members or tasks"], ["first_stats", "📊", "first valid stats record"],
+  ["connected", "🔌", "connected"],
+  ["first_action", "📤", "first valid action"],
+  ["shared_work", "⚖️", "shared work: two or more members or tasks"],
+  ["first_stats", "📊", "first valid stats record"],
 ];
 const CELLS = [
-  { name: "rank", class: "num" }, { name: "team", isHead: true }, { name: "badges", class: "badges" }, { name: "actions", class: "num", label: "Actions" }, { name: "actions_per_s", class: "num soft", label: "a second" },
-  { name: "processed", class: "num", label: "Processed" }, { name: "processed_per_s", class: "num soft", label: "a second" }, { name: "flagged", class: "num", label: "Flagged" },
-  { name: "line", class: "cell-line", label: "Flagged, lately" }, { name: "lag", class: "num", label: "Behind" }, { name: "refused", class: "num", label: "Refused" },
+  { name: "rank", class: "num" },
+  { name: "team", isHead: true },
+  { name: "badges", class: "badges" },
+  { name: "actions", class: "num", label: "Actions" },
+  { name: "actions_per_s", class: "num soft", label: "a second" },
+  { name: "processed", class: "num", label: "Processed" },
+  { name: "processed_per_s", class: "num soft", label: "a second" },
+  { name: "flagged", class: "num", label: "Flagged" },
+  { name: "line", class: "cell-line", label: "Flagged, lately" },
+  { name: "lag", class: "num", label: "Behind" },
+  { name: "refused", class: "num", label: "Refused" },
 ];
 const NOT_NOW = "not known just now";
 
@@ -29,11 +39,23 @@ export function openBoard(_route, shell) {
   let state = null;
   let leader = null;
   const facts = h("span", { class: "soft" });
-  const { element: frame, body } = sheet("Leaderboard", [
-    { name: "Rank", class: "num" }, { name: "Team" }, { name: "Badges" }, { name: "Actions", class: "num" }, { name: "/s", class: "num", hint: "actions a second" },
-    { name: "Processed", class: "num" }, { name: "/s", class: "num", hint: "processed a second" }, { name: "Flagged", class: "num" }, { name: "Flagged /s, lately" },
-    { name: "Behind", class: "num", hint: "records of new_users not read yet" }, { name: "Refused", class: "num" },
-  ], { class: "sheet board", "data-narrow": "cards" });
+  const { element: frame, body } = sheet(
+    "Leaderboard",
+    [
+      { name: "Rank", class: "num" },
+      { name: "Team" },
+      { name: "Badges" },
+      { name: "Actions", class: "num" },
+      { name: "/s", class: "num", hint: "actions a second" },
+      { name: "Processed", class: "num" },
+      { name: "/s", class: "num", hint: "processed a second" },
+      { name: "Flagged", class: "num" },
+      { name: "Flagged /s, lately" },
+      { name: "Behind", class: "num", hint: "records of new_users not read yet" },
+      { name: "Refused", class: "num" },
+    ],
+    { class: "sheet board", "data-narrow": "cards" },
+  );
   const rows = new KeyedRows(body, { keyOf: (team) => team.team, make, update });
   const refused = refusedPart();
   const place = h("div", { class: "card" }, loading("the board"));
@@ -86,25 +108,66 @@ export function openBoard(_route, shell) {
   function draw() {
     if (!board) {
       if (shell.cluster.value?.board === false || (state?.name === "refused" && state.refusal.status === 404)) {
-        fill(place, note("absent", "This server keeps no board.", "Start it with one: ", h("code", {}, "lastword serve --board …"), ", or everything at once: ", h("code", {}, "lastword up --detach")));
+        fill(
+          place,
+          note(
+            "absent",
+            "This server keeps no board.",
+            "Start it with one: ",
+            h("code", {}, "lastword serve --board …"),
+            ", or everything at once: ",
+            h("code", {}, "lastword up --detach"),
+          ),
+        );
       } else if (state?.refusal) fill(place, problemNote(state.refusal, "The board"));
       return;
     }
     if (!frame.isConnected) fill(place, frame);
-    if (!board.teams.length) return fill(place, note("empty", "No team yet.", "A team appears as soon as it writes, joins or is registered: ", h("code", {}, "lastword team add NAME")));
+    if (!board.teams.length)
+      return fill(
+        place,
+        note(
+          "empty",
+          "No team yet.",
+          "A team appears as soon as it writes, joins or is registered: ",
+          h("code", {}, "lastword team add NAME"),
+        ),
+      );
     rows.show(board.teams, { moves: true });
     const first = board.teams[0].team;
     if (leader !== null && leader !== first) announce(`${first} leads now.`);
     leader = first;
-    fill(facts, plural(board.teams.length, "team"), ` · ${first} leads · ${plural(board.refused.total, "record")} refused`,
+    fill(
+      facts,
+      plural(board.teams.length, "team"),
+      ` · ${first} leads · ${plural(board.refused.total, "record")} refused`,
       board.missed ? ` · ${count(board.missed)} expired before they were counted` : "",
-      ` · as of ${hour(board.at)}`, board.state === "ready" ? "" : " · parts of it can't be read now: lag and rates are not known");
+      ` · as of ${hour(board.at)}`,
+      board.state === "ready" ? "" : " · parts of it can't be read now: lag and rates are not known",
+    );
   }
 
   begin();
   return {
-    element: h("div", { class: "stack" }, h("div", {}, h("div", { class: "head" }, h("h1", {}, "Leaderboard"), facts), place,
-      h("p", { class: "soft small legend" }, "In order of badges, then actions, then name. ", BADGES.map(([, symbol, words]) => h("span", { class: "legend-badge" }, h("span", { "aria-hidden": "true" }, symbol), ` ${words} `)))), refused.element),
+    element: h(
+      "div",
+      { class: "stack" },
+      h(
+        "div",
+        {},
+        h("div", { class: "head" }, h("h1", {}, "Leaderboard"), facts),
+        place,
+        h(
+          "p",
+          { class: "soft small legend" },
+          "In order of badges, then actions, then name. ",
+          BADGES.map(([, symbol, words]) =>
+            h("span", { class: "legend-badge" }, h("span", { "aria-hidden": "true" }, symbol), ` ${words} `),
+          ),
+        ),
+      ),
+      refused.element,
+    ),
     title: () => "Leaderboard",
     news: () => {
       begin();
@@ -147,7 +210,12 @@ function update(element, team) {
   setText(cells.refused, count(team.refused));
   const points = flaggedPerSecond(team.team);
   const known = points.filter((point) => isKnown(point.value));
-  spark.draw(points, known.length > 1 ? `Flagged a second by ${team.team}, lately: ${rate(known.at(-1).value)}, at most ${rate(Math.max(...known.map((each) => each.value)))}` : `Flagged a second by ${team.team}: not enough seen yet`);
+  spark.draw(
+    points,
+    known.length > 1
+      ? `Flagged a second by ${team.team}, lately: ${rate(known.at(-1).value)}, at most ${rate(Math.max(...known.map((each) => each.value)))}`
+      : `Flagged a second by ${team.team}: not enough seen yet`,
+  );
 }
 
 function drawBadges(made, team) {
@@ -155,11 +223,26 @@ function drawBadges(made, team) {
   if (made.badges === words) return;
   made.badges = words;
   const earned = new Map(team.badges.map((badge) => [badge.name, badge.earned]));
-  fill(made.cells.badges, BADGES.map(([name, symbol, told]) => {
-    const at = earned.get(name);
-    return isKnown(at)
-      ? h("span", { class: "badge", role: "img", "aria-label": `${told}, since ${moment(at)}`, title: `${told}, since ${moment(at)}` }, symbol)
-      : h("span", { class: "badge none", role: "img", "aria-label": `not yet: ${told}`, title: `not yet: ${told}` }, "·");
-  }));
+  fill(
+    made.cells.badges,
+    BADGES.map(([name, symbol, told]) => {
+      const at = earned.get(name);
+      return isKnown(at)
+        ? h(
+            "span",
+            {
+              class: "badge",
+              role: "img",
+              "aria-label": `${told}, since ${moment(at)}`,
+              title: `${told}, since ${moment(at)}`,
+            },
+            symbol,
+          )
+        : h(
+            "span",
+            { class: "badge none", role: "img", "aria-label": `not yet: ${told}`, title: `not yet: ${told}` },
+            "·",
+          );
+    }),
+  );
 }
-

@@ -2,27 +2,20 @@
 
 import { fill, h, setAttribute, setText } from "../dom.js";
 import { Feed, MOST_SHOWN, MOST_WAITING } from "../feed.js";
-import { bytes, count, plural, setSince, since } from "../format.js";
+import { count, plural, since } from "../format.js";
 import { loading, note, problemNote } from "../notes.js";
 import { never, soon } from "../paint.js";
-import { line, sheet } from "../parts.js";
+import { sheet } from "../parts.js";
 import { go, href } from "../router.js";
-import { previewNode } from "../value.js";
-import { isolated } from "../visible.js";
+import { ChangeLines } from "./change_lines.js";
 
-const CELLS = [{ name: "kind" }, { name: "key", isHead: true, class: "cell-key" }, { name: "value", class: "cell-value" }, { name: "size", class: "num" }, { name: "table" }, { name: "place", class: "num mono" }, { name: "time", class: "num" }];
 const KINDS = { all: "Puts and deletes", put: "Puts", delete: "Deletes" };
-
-// More new lines at once are not lit up: all of it would be. More than the second are a flood.
-const FEW = 10;
-const FLOOD = 25;
-const AT_ONCE = 24;
 
 const feed = new Feed();
 
 export function openChanges(route, shell) {
   const parts = frame();
-  const rows = new Recycled(parts.body);
+  const rows = new ChangeLines(parts.body);
   let isOpen = false;
   let asked = "";
 
@@ -51,9 +44,15 @@ export function openChanges(route, shell) {
 
   /** What is looked for is in the address, so that it can be sent to somebody. */
   function address() {
-    const chosen = boxes().filter((box) => box.checked).map((box) => box.value);
+    const chosen = boxes()
+      .filter((box) => box.checked)
+      .map((box) => box.value);
     const isAll = chosen.length === boxes().length;
-    asked = href(["changes"], { tables: isAll ? null : chosen.join(","), filter: parts.filter.value, kind: parts.kind.value === "all" ? null : parts.kind.value });
+    asked = href(["changes"], {
+      tables: isAll ? null : chosen.join(","),
+      filter: parts.filter.value,
+      kind: parts.kind.value === "all" ? null : parts.kind.value,
+    });
     go(asked, { replace: true });
   }
 
@@ -67,7 +66,18 @@ export function openChanges(route, shell) {
     if (parts.tables.dataset.names !== names.join()) {
       parts.tables.dataset.names = names.join();
       const wanted = route.query.get("tables")?.split(",") ?? names;
-      fill(parts.tables, h("legend", {}, "Tables"), names.map((name) => h("label", {}, h("input", { type: "checkbox", value: name, checked: wanted.includes(name), on: { change: choose } }), ` ${name}`)));
+      fill(
+        parts.tables,
+        h("legend", {}, "Tables"),
+        names.map((name) =>
+          h(
+            "label",
+            {},
+            h("input", { type: "checkbox", value: name, checked: wanted.includes(name), on: { change: choose } }),
+            ` ${name}`,
+          ),
+        ),
+      );
     }
     if (isOpen) return;
     isOpen = true;
@@ -75,7 +85,9 @@ export function openChanges(route, shell) {
   }
 
   function choose() {
-    const chosen = boxes().filter((box) => box.checked).map((box) => box.value);
+    const chosen = boxes()
+      .filter((box) => box.checked)
+      .map((box) => box.value);
     if (isOpen) address();
     if (!chosen.length) {
       feed.close();
@@ -101,11 +113,25 @@ export function openChanges(route, shell) {
     setAttribute(parts.pause, "data-paused", feed.isPaused);
     const waits = feed.isPaused ? feed.waits : null;
     setAttribute(parts.waiting, "data-waiting", waits);
-    setText(parts.waiting, !feed.isPaused ? "" : feed.isFull ? `${count(MOST_WAITING)} wait, and more in Kafka: they are read from there when you go on` : `Paused: ${plural(waits, "change")} wait${waits === 1 ? "s" : ""}`);
+    setText(
+      parts.waiting,
+      !feed.isPaused
+        ? ""
+        : feed.isFull
+          ? `${count(MOST_WAITING)} wait, and more in Kafka: they are read from there when you go on`
+          : `Paused: ${plural(waits, "change")} wait${waits === 1 ? "s" : ""}`,
+    );
     setAttribute(parts.seen, "data-seen", feed.seen);
     setText(parts.seen, `${plural(feed.seen, "change")} seen`);
     parts.gap.hidden = feed.hadGap === null;
-    if (feed.hadGap !== null) fill(parts.gap, h("b", {}, "There is a gap: "), "a table was built again, or the log no longer has what came meanwhile, ", since(feed.hadGap), ". What is listed after that is whole.");
+    if (feed.hadGap !== null)
+      fill(
+        parts.gap,
+        h("b", {}, "There is a gap: "),
+        "a table was built again, or the log no longer has what came meanwhile, ",
+        since(feed.hadGap),
+        ". What is listed after that is whole.",
+      );
     const nothing = nothingShown();
     if (nothing) {
       if (parts.place.dataset.nothing === nothing.words) return;
@@ -121,19 +147,37 @@ export function openChanges(route, shell) {
   function nothingShown() {
     if (feed.shown.length) return null;
     const { tables } = shell;
-    if (!tables.value) return tables.problem ? { words: "problem", element: problemNote(tables.problem, "Changes") } : { words: "loading", element: loading("the tables") };
-    if (!tables.value.tables.length) return { words: "none", element: note("empty", "No table is served, so nothing can change.") };
-    if (isOpen && !boxes().some((box) => box.checked)) return { words: "unchosen", element: note("empty", "No table is chosen.") };
-    if (feed.state?.name === "refused") return { words: "refused", element: problemNote(feed.state.refusal, "Changes") };
+    if (!tables.value)
+      return tables.problem
+        ? { words: "problem", element: problemNote(tables.problem, "Changes") }
+        : { words: "loading", element: loading("the tables") };
+    if (!tables.value.tables.length)
+      return { words: "none", element: note("empty", "No table is served, so nothing can change.") };
+    if (isOpen && !boxes().some((box) => box.checked))
+      return { words: "unchosen", element: note("empty", "No table is chosen.") };
+    if (feed.state?.name === "refused")
+      return { words: "refused", element: problemNote(feed.state.refusal, "Changes") };
     const isFiltered = feed.filter.text || feed.filter.kind !== "all";
-    return { words: `quiet ${isFiltered}`, element: note("empty", isFiltered ? "No change has matched yet." : "Nothing has changed since you came.", "Listening since ", since(feed.begun ?? Date.now()), ". A change appears here as it is applied.") };
+    return {
+      words: `quiet ${isFiltered}`,
+      element: note(
+        "empty",
+        isFiltered ? "No change has matched yet." : "Nothing has changed since you came.",
+        "Listening since ",
+        since(feed.begun ?? Date.now()),
+        ". A change appears here as it is applied.",
+      ),
+    };
   }
 
   follow(route);
   begin();
   soon(draw);
   return {
-    element: parts.element, title: () => "Changes", follow, news: () => soon(draw),
+    element: parts.element,
+    title: () => "Changes",
+    follow,
+    news: () => soon(draw),
     close: () => {
       feed.onNews = feed.onState = () => {};
       feed.close();
@@ -143,102 +187,56 @@ export function openChanges(route, shell) {
 }
 
 function frame() {
-  const { element: sheetElement, body } = sheet("Changes", [{ name: "What" }, { name: "Key" }, { name: "Value" }, { name: "Size", class: "num" }, { name: "Table" }, { name: "Place", class: "num", hint: "partition:offset" }, { name: "Written", class: "num" }], { class: "sheet lines feed" });
+  const { element: sheetElement, body } = sheet(
+    "Changes",
+    [
+      { name: "What" },
+      { name: "Key" },
+      { name: "Value" },
+      { name: "Size", class: "num" },
+      { name: "Table" },
+      { name: "Place", class: "num", hint: "partition:offset" },
+      { name: "Written", class: "num" },
+    ],
+    { class: "sheet lines feed" },
+  );
   const parts = {
-    sheet: sheetElement, body,
-    pause: h("button", { type: "button", class: "main" }, "Pause"), clear: h("button", { type: "button" }, "Clear"),
-    waiting: h("span", { class: "small", role: "status" }), seen: h("span", { class: "soft small" }),
-    filter: h("input", { type: "search", "aria-label": "Only keys with", placeholder: "only keys with …", autocomplete: "off", spellcheck: "false" }),
-    kind: h("select", { "aria-label": "Kind" }, Object.entries(KINDS).map(([value, words]) => h("option", { value }, words))),
-    tables: h("fieldset", {}), gap: h("p", { class: "refused", hidden: true }), place: h("div", { class: "card" }),
+    sheet: sheetElement,
+    body,
+    pause: h("button", { type: "button", class: "main" }, "Pause"),
+    clear: h("button", { type: "button" }, "Clear"),
+    waiting: h("span", { class: "small", role: "status" }),
+    seen: h("span", { class: "soft small" }),
+    filter: h("input", {
+      type: "search",
+      "aria-label": "Only keys with",
+      placeholder: "only keys with …",
+      autocomplete: "off",
+      spellcheck: "false",
+    }),
+    kind: h(
+      "select",
+      { "aria-label": "Kind" },
+      Object.entries(KINDS).map(([value, words]) => h("option", { value }, words)),
+    ),
+    tables: h("fieldset", {}),
+    gap: h("p", { class: "refused", hidden: true }),
+    place: h("div", { class: "card" }),
   };
-  parts.element = h("div", {}, h("div", { class: "head" }, h("h1", {}, "Changes"), parts.seen, h("span", { class: "soft small" }, `the newest ${MOST_SHOWN} are kept`)),
-    h("div", { class: "bar table-bar" }, parts.pause, parts.clear, parts.filter, parts.kind, parts.waiting), h("div", { class: "bar table-bar" }, parts.tables), parts.gap, parts.place);
+  parts.element = h(
+    "div",
+    {},
+    h(
+      "div",
+      { class: "head" },
+      h("h1", {}, "Changes"),
+      parts.seen,
+      h("span", { class: "soft small" }, `the newest ${MOST_SHOWN} are kept`),
+    ),
+    h("div", { class: "bar table-bar" }, parts.pause, parts.clear, parts.filter, parts.kind, parts.waiting),
+    h("div", { class: "bar table-bar" }, parts.tables),
+    parts.gap,
+    parts.place,
+  );
   return parts;
-}
-
-/**
- * Lines that are used again: at a thousand changes a second, elements that come and go would be most of the work. A line
- * that stays keeps its element; the ones that fall off at the end become the new ones at the top.
- */
-class Recycled {
-  constructor(body) {
-    this.body = body;
-    /** @type {Map<number, HTMLElement>} */
-    this.lines = new Map();
-    this.most = AT_ONCE;
-  }
-
-  /**
-   * Shows as many as there is time for: in a flood only the newest, which is all that an eye can follow, and when it is calm
-   * more with each painting. True when there are more to come.
-   * @param {import("../feed.js").Change[]} all
-   */
-  show(all) {
-    const news = all.findIndex((change) => this.lines.has(change.id));
-    const isFlood = (news < 0 ? all.length : news) > FLOOD;
-    this.most = isFlood ? AT_ONCE : Math.min(all.length, this.most + AT_ONCE);
-    const changes = all.slice(0, Math.max(this.most, AT_ONCE));
-    this.put(changes);
-    return changes.length < all.length;
-  }
-
-  put(changes) {
-    const ids = new Set(changes.map((change) => change.id));
-    const free = [];
-    for (const [id, element] of this.lines) {
-      if (ids.has(id)) continue;
-      this.lines.delete(id);
-      free.push(element);
-    }
-    const fresh = changes.filter((change) => !this.lines.has(change.id));
-    let next = this.body.firstChild;
-    for (const change of changes) {
-      let element = this.lines.get(change.id);
-      if (!element) {
-        element = free.pop() ?? emptyLine();
-        fillLine(element, change);
-        this.lines.set(change.id, element);
-        if (fresh.length <= FEW) element.dataset.changed = element.dataset.changed === "a" ? "b" : "a";
-        else element.removeAttribute("data-changed");
-      }
-      if (element === next) next = next.nextSibling;
-      else this.body.insertBefore(element, next);
-    }
-    for (const element of free) element.remove();
-  }
-}
-
-function emptyLine() {
-  const { element, cells } = line(CELLS);
-  const tag = h("span", { class: "tag" });
-  const time = since(null);
-  const link = h("a", {});
-  const table = h("a", {});
-  cells.kind.append(tag);
-  cells.key.append(link);
-  cells.table.append(table);
-  cells.time.append(time);
-  element.made = { cells, tag, time, link, table };
-  return element;
-}
-
-function fillLine(element, change) {
-  const { cells, tag, time, link, table } = element.made;
-  const kind = change.isDelete ? "delete" : "put";
-  setAttribute(element, "data-kind", kind);
-  setAttribute(element, "data-key", change.key);
-  setAttribute(element, "data-table", change.table);
-  setAttribute(element, "data-offset", change.place);
-  tag.className = `tag ${kind}`;
-  setText(tag, kind);
-  fill(link, isolated(change.key));
-  setAttribute(link, "href", change.isOpaqueKey ? null : href(["tables", change.table, change.key]));
-  fill(cells.value, change.isDelete ? h("span", { class: "soft small" }, change.isSwept ? "found by a sweep" : "tombstone")
-    : change.error !== null ? h("span", { class: "warned small" }, "not readable") : change.told === "" ? h("span", { class: "soft small" }, "empty") : previewNode(change.told, change.isCut));
-  setText(cells.size, change.isDelete ? "" : bytes(change.size));
-  setText(table, change.table);
-  setAttribute(table, "href", href(["tables", change.table]));
-  setText(cells.place, change.place);
-  setSince(time, change.timestamp);
 }

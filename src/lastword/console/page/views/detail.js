@@ -25,17 +25,21 @@ export function openDetail({ name, standing, onClose }) {
   let reading = null;
 
   const title = h("h2", { tabindex: "-1" });
-  const edit = h("button", { type: "button", on: { click: () => change(editRow) } }, "Edit");
-  const remove = h("button", { type: "button", on: { click: () => change(deleteRow) } }, "Delete");
+  const edit = h("button", { type: "button", on: { click: () => write(editRow) } }, "Edit");
+  const remove = h("button", { type: "button", on: { click: () => write(deleteRow) } }, "Delete");
   const close = h("button", { type: "button", class: "quiet", on: { click: onClose } }, "Close");
   const said = h("div", { "aria-live": "polite" });
   const body = h("div", { class: "lightable" });
-  const element = h("section", { class: "card detail", "data-detail": "", hidden: true },
-    h("div", { class: "card-head" }, title, h("div", { class: "head-end" }, edit, remove, close)), h("div", { class: "card-body" }, said, body));
+  const element = h(
+    "section",
+    { class: "card detail", "data-detail": "", hidden: true },
+    h("div", { class: "card-head" }, title, h("div", { class: "head-end" }, edit, remove, close)),
+    h("div", { class: "card-body" }, said, body),
+  );
 
   const forget = onToken(() => problem?.status === 401 && read());
 
-  async function change(how) {
+  async function write(how) {
     const done = await how({ name, codecs: standing.value, row: row ?? { key } });
     if (done) acknowledge(done);
   }
@@ -45,7 +49,16 @@ export function openDetail({ name, standing, onClose }) {
     ack = done;
     announce(`${done.verb} at ${done.partition}:${done.offset}.`);
     if (key !== done.key) return;
-    if (done.verb === "Deleted") row = { ...row, key, isTombstone: true, isSwept: false, partition: done.partition, offset: done.offset, timestamp: now() };
+    if (done.verb === "Deleted")
+      row = {
+        ...row,
+        key,
+        isTombstone: true,
+        isSwept: false,
+        partition: done.partition,
+        offset: done.offset,
+        timestamp: now(),
+      };
     else read(done.position);
     soon(draw);
   }
@@ -59,7 +72,10 @@ export function openDetail({ name, standing, onClose }) {
       if (!standing.value) throw standing.problem;
       // The first row from this key on is the one, or there is none: to ask for a row that is not there would be an error in the browser's eyes.
       const asked = new URLSearchParams({ start: key, limit: "1", ...(position ? { min_position: position } : {}) });
-      const { rows } = pageOf(await text(`/tables/${encodeURIComponent(name)}/rows?${asked}`, { signal: mine.signal }), standing.value.key);
+      const { rows } = pageOf(
+        await text(`/tables/${encodeURIComponent(name)}/rows?${asked}`, { signal: mine.signal }),
+        standing.value.key,
+      );
       if (mine.signal.aborted) return;
       problem = null;
       isMissing = rows[0]?.key !== key;
@@ -67,7 +83,8 @@ export function openDetail({ name, standing, onClose }) {
     } catch (failure) {
       if (isAborted(failure) || mine.signal.aborted) return;
       problem = failure;
-      if (!(failure.status >= 400 && failure.status < 500)) setTimeout(() => mine === reading && !mine.signal.aborted && read(position), 2000);
+      if (!(failure.status >= 400 && failure.status < 500))
+        setTimeout(() => mine === reading && !mine.signal.aborted && read(position), 2000);
     }
     soon(draw);
   }
@@ -82,16 +99,34 @@ export function openDetail({ name, standing, onClose }) {
   function draw() {
     element.hidden = key === null;
     if (key === null) return;
-    fill(said, ack && ack.key === key ? h("p", { class: "acked", "data-ack": `${ack.partition}:${ack.offset}` },
-      h("b", {}, `${ack.verb} at ${ack.partition}:${ack.offset}. `), "All in-sync replicas have it.") : null);
+    fill(
+      said,
+      ack && ack.key === key
+        ? h(
+            "p",
+            { class: "acked", "data-ack": `${ack.partition}:${ack.offset}` },
+            h("b", {}, `${ack.verb} at ${ack.partition}:${ack.offset}. `),
+            "All in-sync replicas have it.",
+          )
+        : null,
+    );
     const isGone = row?.isTombstone ?? false;
     remove.disabled = !row || isGone;
     setText(edit, row && !isGone ? "Edit" : "Write it");
     if (row === drawn && row !== null && !problem) return;
     drawn = row;
     if (isGone) fill(body, deleted(row));
-    else if (row) fill(body, facts(row, standing.value?.value ?? "json", changes), valueView(row, standing.value?.value ?? "json"));
-    else if (isMissing) fill(body, note("missing", "There is no row of this key.", "It may have been deleted, or never written. If it is written, it appears here."));
+    else if (row)
+      fill(body, facts(row, standing.value?.value ?? "json", changes), valueView(row, standing.value?.value ?? "json"));
+    else if (isMissing)
+      fill(
+        body,
+        note(
+          "missing",
+          "There is no row of this key.",
+          "It may have been deleted, or never written. If it is written, it appears here.",
+        ),
+      );
     else if (problem) fill(body, problemNote(problem, "This row"));
     else fill(body, loading("the row"));
     if (changes && row) light(body);
@@ -135,13 +170,30 @@ export function openDetail({ name, standing, onClose }) {
 
 function facts(row, codec, changes) {
   const fact = (term, ...told) => h("div", {}, h("dt", {}, term), h("dd", {}, ...told));
-  return h("dl", { class: "facts" },
+  return h(
+    "dl",
+    { class: "facts" },
     fact("Time", since(row.timestamp), h("span", { class: "soft" }, ` · ${moment(row.timestamp)}`)),
-    fact("Partition", String(row.partition)), fact("Offset", count(row.offset)), fact("Size", bytes(valueSize(row, codec))),
-    changes ? fact("Seen to change", `${plural(changes, "time")} since you opened it`) : null);
+    fact("Partition", String(row.partition)),
+    fact("Offset", count(row.offset)),
+    fact("Size", bytes(valueSize(row, codec))),
+    changes ? fact("Seen to change", `${plural(changes, "time")} since you opened it`) : null,
+  );
 }
 
 function deleted(row) {
-  return h("div", {}, note("deleted", "This row was deleted.",
-    row.isSwept ? "Its tombstone is gone already: the delete was found by a sweep. " : "", "Its last record is the tombstone at ", h("code", {}, `${row.partition}:${row.offset}`), ", ", since(row.timestamp), "."));
+  return h(
+    "div",
+    {},
+    note(
+      "deleted",
+      "This row was deleted.",
+      row.isSwept ? "Its tombstone is gone already: the delete was found by a sweep. " : "",
+      "Its last record is the tombstone at ",
+      h("code", {}, `${row.partition}:${row.offset}`),
+      ", ",
+      since(row.timestamp),
+      ".",
+    ),
+  );
 }

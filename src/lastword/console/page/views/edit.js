@@ -28,21 +28,49 @@ const KEY_FORMS = { string: "text", bytes: "bytes as base64", int: "a whole numb
 export function editRow({ name, codecs, row }) {
   if (!codecs) return Promise.resolve(null);
   const isNew = row === null;
-  const key = h("input", { id: "edit-key", autocomplete: "off", spellcheck: "false", required: true, "aria-describedby": "edit-key-form" });
-  const value = h("textarea", { id: "edit-value", spellcheck: "false", "aria-describedby": "edit-form", dir: codecs.value === "string" ? "auto" : null });
+  const key = h("input", {
+    id: "edit-key",
+    autocomplete: "off",
+    spellcheck: "false",
+    required: true,
+    "aria-describedby": "edit-key-form",
+  });
+  const value = h("textarea", {
+    id: "edit-value",
+    spellcheck: "false",
+    "aria-describedby": "edit-form",
+    dir: codecs.value === "string" ? "auto" : null,
+  });
   value.value = row ? typedOf(row, codecs.value) : "";
   return ask({
     title: isNew ? "Add a row" : ["Edit ", isolated(row.key)],
     name: isNew ? "Add a row" : `Edit ${row.key}`,
     button: "Write",
     fields: [
-      isNew ? [h("label", { for: "edit-key" }, "Key"), key, h("p", { id: "edit-key-form", class: "soft small" }, `${KEY_FORMS[codecs.key]}. A row of this key is replaced.`)] : null,
-      h("label", { for: "edit-value" }, "Value"), value, h("p", { id: "edit-form", class: "soft small" }, FORMS[codecs.value]),
+      isNew
+        ? [
+            h("label", { for: "edit-key" }, "Key"),
+            key,
+            h(
+              "p",
+              { id: "edit-key-form", class: "soft small" },
+              `${KEY_FORMS[codecs.key]}. A row of this key is replaced.`,
+            ),
+          ]
+        : null,
+      h("label", { for: "edit-value" }, "Value"),
+      value,
+      h("p", { id: "edit-form", class: "soft small" }, FORMS[codecs.value]),
     ],
     write: async () => {
       const of = isNew ? key.value : row.key;
       const body = bodyOf(value.value, codecs.value);
-      const told = await json(rowPath(name, of, codecs.key), { method: "PUT", body, isAsked: true, headers: { "content-type": "application/json" } });
+      const told = await json(rowPath(name, of, codecs.key), {
+        method: "PUT",
+        body,
+        isAsked: true,
+        headers: { "content-type": "application/json" },
+      });
       return { verb: "Written", key: of, ...told };
     },
   });
@@ -55,7 +83,13 @@ export function deleteRow({ name, codecs, row }) {
     name: `Delete ${row.key}?`,
     button: "Delete",
     style: "danger",
-    fields: [h("p", {}, "A tombstone is written, and the row is gone for every reader of this table. Its older values stay in the log until Kafka compacts it.")],
+    fields: [
+      h(
+        "p",
+        {},
+        "A tombstone is written, and the row is gone for every reader of this table. Its older values stay in the log until Kafka compacts it.",
+      ),
+    ],
     write: async () => {
       const told = await json(rowPath(name, row.key, codecs.key), { method: "DELETE", isAsked: true });
       return { verb: "Deleted", key: row.key, ...told };
@@ -66,8 +100,14 @@ export function deleteRow({ name, codecs, row }) {
 function ask({ title, name, button, style = "main", fields, write }) {
   const said = h("div", {});
   const submit = h("button", { type: "submit", class: style }, button);
-  const form = h("form", {}, h("h2", {}, title), fields, said,
-    h("div", { class: "buttons" }, submit, h("button", { type: "button", on: { click: () => box.close() } }, "Cancel")));
+  const form = h(
+    "form",
+    {},
+    h("h2", {}, title),
+    fields,
+    said,
+    h("div", { class: "buttons" }, submit, h("button", { type: "button", on: { click: () => box.close() } }, "Cancel")),
+  );
   const box = h("dialog", { "aria-label": name }, form);
   document.body.append(box);
   let done = null;
@@ -107,7 +147,11 @@ function bodyOf(typed, codec) {
   try {
     JSON.parse(typed);
   } catch (failure) {
-    throw new Error(codec === "int" ? "this is not a whole number" : `this is not JSON: ${failure.message}. Text stands in quotes, like "text".`);
+    throw new Error(
+      codec === "int"
+        ? "this is not a whole number"
+        : `this is not JSON: ${failure.message}. Text stands in quotes, like "text".`,
+    );
   }
   return typed.trim();
 }

@@ -6,7 +6,7 @@ import { fill, h, setText } from "../dom.js";
 import { flowPicture, partsOf } from "../flow.js";
 import { bytes, count, isKnown, plural, rate, since } from "../format.js";
 import { loading, note, problemNote } from "../notes.js";
-import { soon } from "../paint.js";
+import { never, soon } from "../paint.js";
 import { figure, setFigure } from "../parts.js";
 import { Poll } from "../poll.js";
 import { href } from "../router.js";
@@ -22,16 +22,44 @@ export function openOverview(_route, shell) {
   const standing = h("p", { class: "soft" });
   const flow = flowPicture();
   const parts = {
-    processed: statPart("users-processed", "Users processed"), leader: statPart("leader", "Team in the lead"),
-    rows: statPart("rows", "Rows served"), bytes: statPart("bytes", "Bytes on disk", true), behind: statPart("behind", "Pipeline behind", true),
+    processed: statPart("users-processed", "Users processed"),
+    leader: statPart("leader", "Team in the lead"),
+    rows: statPart("rows", "Rows served"),
+    bytes: statPart("bytes", "Bytes on disk", true),
+    behind: statPart("behind", "Pipeline behind", true),
   };
-  const stats = h("section", { "aria-label": "In figures" }, h("dl", { class: "stats" }, Object.values(parts).map((part) => part.element)));
+  const stats = h(
+    "section",
+    { "aria-label": "In figures" },
+    h(
+      "dl",
+      { class: "stats" },
+      Object.values(parts).map((part) => part.element),
+    ),
+  );
   const events = h("ol", { class: "events" });
-  const happened = h("section", { class: "card", "aria-label": "What happened last" },
-    h("div", { class: "card-head" }, h("h2", {}, "What happened last")), h("div", { class: "card-body" }, events));
+  const happened = h(
+    "section",
+    { class: "card", "aria-label": "What happened last" },
+    h("div", { class: "card-head" }, h("h2", {}, "What happened last")),
+    h("div", { class: "card-body" }, events),
+  );
   const body = h("div", { class: "stack" }, loading("what runs"));
-  const whole = [stats, h("section", { class: "card", "aria-label": "Flow" }, h("div", { class: "card-head" }, h("h2", {}, "Flow"),
-    h("span", { class: "soft small" }, "data goes from left to right")), h("div", { class: "card-body" }, flow.element)), happened];
+  const whole = [
+    stats,
+    h(
+      "section",
+      { class: "card", "aria-label": "Flow" },
+      h(
+        "div",
+        { class: "card-head" },
+        h("h2", {}, "Flow"),
+        h("span", { class: "soft small" }, "data goes from left to right"),
+      ),
+      h("div", { class: "card-body" }, flow.element),
+    ),
+    happened,
+  ];
   const element = h("div", {}, h("div", { class: "head" }, h("h1", {}, "Overview"), standing), body);
 
   function draw() {
@@ -41,17 +69,25 @@ export function openOverview(_route, shell) {
       return;
     }
     if (!whole[0].isConnected) fill(body, whole);
-    const wrong = troubles({ ...shell, link, isDeclined: isDeclined(), host: location.host }).filter((each) => !each.isInfo).length;
+    const wrong = troubles({ ...shell, link, isDeclined: isDeclined(), host: location.host }).filter(
+      (each) => !each.isInfo,
+    ).length;
     const seen = cluster.value;
-    setText(standing, [
-      wrong ? `${plural(wrong, "thing")} need${wrong === 1 ? "s" : ""} you: see above.` : "All is well.",
-      seen ? `${plural(seen.brokers?.length ?? 0, "broker")}, ${plural(seen.topics?.length ?? 0, "topic")}${seen.is_local ? ", on this machine" : ""}` : "The server says nothing about its cluster.",
-    ].join(" "));
+    setText(
+      standing,
+      [
+        wrong ? `${plural(wrong, "thing")} need${wrong === 1 ? "s" : ""} you: see above.` : "All is well.",
+        seen
+          ? `${plural(seen.brokers?.length ?? 0, "broker")}, ${plural(seen.topics?.length ?? 0, "topic")}${seen.is_local ? ", on this machine" : ""}`
+          : "The server says nothing about its cluster.",
+      ].join(" "),
+    );
     drawProcessed(parts.processed, seen);
-    if (seen && seen.board !== false) board ??= new Poll("/board", (poll) => {
-      if (poll.value) remember(poll.value);
-      soon(draw);
-    });
+    if (seen && seen.board !== false)
+      board ??= new Poll("/board", (poll) => {
+        if (poll.value) remember(poll.value);
+        soon(draw);
+      });
     drawLeader(parts.leader, board);
     drawRows(parts.rows, tables.value);
     drawBytes(parts.bytes, seen);
@@ -61,8 +97,11 @@ export function openOverview(_route, shell) {
   }
   draw();
   return {
-    element, title: () => "Overview", news: () => soon(draw),
+    element,
+    title: () => "Overview",
+    news: () => soon(draw),
     close: () => {
+      never(draw);
       board?.close();
       flow.close();
     },
@@ -73,7 +112,12 @@ function statPart(name, label, hasLine = false) {
   const value = h("span", { class: "stat-value" });
   const more = h("span", { class: "stat-more" });
   const spark = hasLine ? sparkline({ width: 240, height: 36, zero: false }) : null;
-  const element = h("div", { class: "card stat", "data-figure": name }, h("dt", {}, label), h("dd", {}, value, more, spark?.element));
+  const element = h(
+    "div",
+    { class: "card stat", "data-figure": name },
+    h("dt", {}, label),
+    h("dd", {}, value, more, spark?.element),
+  );
   return { element, label: element.firstChild, value, more, spark };
 }
 
@@ -82,7 +126,10 @@ const isHeard = (cluster) => cluster.state === "connected" && cluster.pipelines[
 
 function drawProcessed(part, cluster) {
   const pipeline = cluster?.pipelines?.[0];
-  setText(part.label, !pipeline || pipeline.source === "new_users" ? "Users processed" : `Records of ${pipeline.source} processed`);
+  setText(
+    part.label,
+    !pipeline || pipeline.source === "new_users" ? "Users processed" : `Records of ${pipeline.source} processed`,
+  );
   setFigure(part.value, pipeline?.valid, count, NO_STATUS);
   const told = [];
   if (!pipeline) told.push(cluster ? NO_STATUS : "not told by this server");
@@ -94,22 +141,50 @@ function drawProcessed(part, cluster) {
 function drawLeader(part, board) {
   const first = board?.value?.teams?.[0];
   setFigure(part.value, first?.team, String, "no board is served here");
-  if (!first) return setText(part.more, !board || board.isAbsent ? "no board is served here" : board.value ? "no team yet" : "not known yet");
-  fill(part.more, plural(first.actions, "action"), " · ", plural(first.badges.length, "badge"), " · ", h("a", { href: href(["board"]) }, "board"));
+  if (!first)
+    return setText(
+      part.more,
+      !board || board.isAbsent ? "no board is served here" : board.value ? "no team yet" : "not known yet",
+    );
+  fill(
+    part.more,
+    plural(first.actions, "action"),
+    " · ",
+    plural(first.badges.length, "badge"),
+    " · ",
+    h("a", { href: href(["board"]) }, "board"),
+  );
 }
 
 function drawRows(part, tables) {
   const known = (tables?.tables ?? []).filter((table) => isKnown(table.rows));
-  setFigure(part.value, tables && known.length ? known.reduce((sum, table) => sum + table.rows, 0) : null, count, "no table has been read yet");
-  const more = (tables?.tables ?? []).slice(0, 3).map((table, at) => [at ? " · " : "", `${table.name} `, figure(table.rows, count, table.why ?? "not read yet")]);
+  setFigure(
+    part.value,
+    tables && known.length ? known.reduce((sum, table) => sum + table.rows, 0) : null,
+    count,
+    "no table has been read yet",
+  );
+  const more = (tables?.tables ?? [])
+    .slice(0, 3)
+    .map((table, at) => [at ? " · " : "", `${table.name} `, figure(table.rows, count, table.why ?? "not read yet")]);
   fill(part.more, more);
 }
 
 function drawBytes(part, cluster) {
   const sizes = (cluster?.topics ?? []).map((topic) => topic.bytes);
   const isAll = sizes.length > 0 && sizes.every(isKnown);
-  setFigure(part.value, isAll ? sizes.reduce((a, b) => a + b, 0) : null, bytes, "the sizes of some topics are not known");
-  fill(part.more, sizes.length ? [`in ${plural(sizes.length, "topic")} · `, h("a", { href: href(["topics"]) }, "topics")] : "not known");
+  setFigure(
+    part.value,
+    isAll ? sizes.reduce((a, b) => a + b, 0) : null,
+    bytes,
+    "the sizes of some topics are not known",
+  );
+  fill(
+    part.more,
+    sizes.length
+      ? [`in ${plural(sizes.length, "topic")} · `, h("a", { href: href(["topics"]) }, "topics")]
+      : "not known",
+  );
   drawLine(part.spark, cluster?.history, "bytes", (value) => bytes(value), "Bytes");
 }
 
@@ -117,22 +192,43 @@ function drawBehind(part, cluster) {
   const pipeline = cluster?.pipelines?.[0];
   const isNow = pipeline !== undefined && isHeard(cluster);
   setFigure(part.value, isNow ? pipeline.lag : null, count, pipeline ? "it is not heard" : NO_STATUS);
-  setText(part.more, !pipeline ? NO_STATUS : !isNow ? "it is not heard, so nobody knows" : pipeline.lag ? `records of ${pipeline.source} not read yet` : `it has read all of ${pipeline.source}`);
+  setText(
+    part.more,
+    !pipeline
+      ? NO_STATUS
+      : !isNow
+        ? "it is not heard, so nobody knows"
+        : pipeline.lag
+          ? `records of ${pipeline.source} not read yet`
+          : `it has read all of ${pipeline.source}`,
+  );
   drawLine(part.spark, cluster?.history, "lag", count, "Lag");
 }
 
 function drawLine(spark, history, field, tell, name) {
   const points = (history ?? []).map((each) => ({ at: each.at, value: each[field] }));
   const known = points.filter((point) => isKnown(point.value));
-  spark.draw(points, known.length > 1 ? `${name} over time: from ${tell(known[0].value)} to ${tell(known.at(-1).value)}` : `${name} over time: not enough known yet`);
+  spark.draw(
+    points,
+    known.length > 1
+      ? `${name} over time: from ${tell(known[0].value)} to ${tell(known.at(-1).value)}`
+      : `${name} over time: not enough known yet`,
+  );
 }
 
 function drawEvents(place, list, cluster) {
-  const all = (cluster?.pipelines ?? []).flatMap((pipeline) => (pipeline.events ?? []).map((event) => ({ ...event, app: pipeline.app })));
+  const all = (cluster?.pipelines ?? []).flatMap((pipeline) =>
+    (pipeline.events ?? []).map((event) => ({ ...event, app: pipeline.app })),
+  );
   const newest = all.sort((a, b) => b.at - a.at).slice(0, 6);
   place.hidden = !newest.length;
   const words = JSON.stringify(newest);
   if (list.dataset.words === words) return;
   list.dataset.words = words;
-  fill(list, newest.length ? newest.map((event) => h("li", {}, since(event.at), h("span", {}, h("b", {}, event.app), ` ${event.what}`))) : note("empty", "Nothing yet."));
+  fill(
+    list,
+    newest.length
+      ? newest.map((event) => h("li", {}, since(event.at), h("span", {}, h("b", {}, event.app), ` ${event.what}`)))
+      : note("empty", "Nothing yet."),
+  );
 }

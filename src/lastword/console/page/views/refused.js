@@ -11,8 +11,17 @@ const SHOWN = 20;
 
 export function refusedPart() {
   const body = h("div", { class: "card-body" });
-  const element = h("section", { class: "card", "aria-label": "Refused records" }, h("div", { class: "card-head" }, h("h2", {}, "Refused records"),
-    h("span", { class: "soft small" }, "they changed nothing on the board")), body);
+  const element = h(
+    "section",
+    { class: "card", "aria-label": "Refused records" },
+    h(
+      "div",
+      { class: "card-head" },
+      h("h2", {}, "Refused records"),
+      h("span", { class: "soft small" }, "they changed nothing on the board"),
+    ),
+    body,
+  );
   let all = false;
   let told = null;
 
@@ -24,21 +33,71 @@ export function refusedPart() {
   }
 
   function reasons(counts) {
-    const { element: frame, body: rows } = sheet("Refused by reason", [{ name: "Team" }, { name: "Reason" }, { name: "How often", class: "num" }]);
-    rows.append(...counts.map((each) => h("tr", { role: "row", "data-reason": each.reason },
-      h("th", { role: "rowheader", scope: "row" }, each.team === null ? h("span", { class: "unknown" }, "no team") : isolated(each.team)),
-      h("td", { role: "cell" }, each.meaning), h("td", { role: "cell", class: "num" }, count(each.count)))));
+    const { element: frame, body: rows } = sheet("Refused by reason", [
+      { name: "Team" },
+      { name: "Reason" },
+      { name: "How often", class: "num" },
+    ]);
+    rows.append(
+      ...counts.map((each) =>
+        h(
+          "tr",
+          { role: "row", "data-reason": each.reason },
+          h(
+            "th",
+            { role: "rowheader", scope: "row" },
+            each.team === null ? h("span", { class: "unknown" }, "no team") : isolated(each.team),
+          ),
+          h("td", { role: "cell" }, each.meaning),
+          h("td", { role: "cell", class: "num" }, count(each.count)),
+        ),
+      ),
+    );
     return frame;
   }
 
   function last(records) {
-    const { element: frame, body: rows } = sheet("Last refused records", [{ name: "When" }, { name: "Place" }, { name: "Why" }, { name: "Begins with" }], { "data-narrow": "cards" });
-    rows.append(...records.slice(0, all ? records.length : SHOWN).map((each) => h("tr", { role: "row" },
-      h("td", { role: "cell", class: "soft" }, since(each.time)),
-      h("td", { role: "cell", class: "small" }, h("a", { href: href(["topics", each.topic]) }, each.topic), h("span", { class: "mono" }, ` ${each.partition}:${each.offset}`)),
-      h("td", { role: "cell" }, visible(each.words)),
-      h("td", { role: "cell" }, h("code", { class: "excerpt", dir: "auto" }, visible(each.excerpt ?? ""))))));
-    const more = records.length > SHOWN && !all ? h("button", { type: "button", class: "quiet", on: { click: () => { all = true; draw(told); } } }, `Show all ${records.length}`) : null;
+    const { element: frame, body: rows } = sheet(
+      "Last refused records",
+      [{ name: "When" }, { name: "Place" }, { name: "Why" }, { name: "Begins with" }],
+      { "data-narrow": "cards" },
+    );
+    rows.append(
+      ...records
+        .slice(0, all ? records.length : SHOWN)
+        .map((each) =>
+          h(
+            "tr",
+            { role: "row" },
+            h("td", { role: "cell", class: "soft" }, since(each.time)),
+            h(
+              "td",
+              { role: "cell", class: "small" },
+              h("a", { href: href(["topics", each.topic]) }, each.topic),
+              h("span", { class: "mono" }, ` ${each.partition}:${each.offset}`),
+            ),
+            h("td", { role: "cell" }, visible(each.words)),
+            h("td", { role: "cell" }, h("code", { class: "excerpt", dir: "auto" }, visible(each.excerpt ?? ""))),
+          ),
+        ),
+    );
+    const more =
+      records.length > SHOWN && !all
+        ? h(
+            "button",
+            {
+              type: "button",
+              class: "quiet",
+              on: {
+                click: () => {
+                  all = true;
+                  draw(told);
+                },
+              },
+            },
+            `Show all ${records.length}`,
+          )
+        : null;
     return h("div", {}, frame, more);
   }
 

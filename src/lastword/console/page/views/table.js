@@ -30,7 +30,13 @@ export function openTable(route, shell) {
     },
     get problem() {
       const { value, problem: why } = shell.tables;
-      return value ? new Refusal(404, { code: "no_such_table", message: "no table of this name is served here", hint: "The tables that are served are in the list of tables." }) : why;
+      return value
+        ? new Refusal(404, {
+            code: "no_such_table",
+            message: "no table of this name is served here",
+            hint: "The tables that are served are in the list of tables.",
+          })
+        : why;
     },
     asked: () => shell.tables.asked(),
   };
@@ -72,7 +78,8 @@ export function openTable(route, shell) {
     if (event.key === "Escape" && key !== null) go(addressOf(null));
   });
 
-  const addressOf = (k, q = query) => href(k === null ? ["tables", name] : ["tables", name, k], { prefix: q.prefix, start: q.start, cursor: q.cursor });
+  const addressOf = (k, q = query) =>
+    href(k === null ? ["tables", name] : ["tables", name, k], { prefix: q.prefix, start: q.start, cursor: q.cursor });
 
   /** What was typed is a key, if there is a row of it, and the beginning of keys otherwise. */
   function find(typed) {
@@ -105,7 +112,8 @@ export function openTable(route, shell) {
       if (isAborted(failure) || mine.signal.aborted) return;
       problem = failure;
       page = null;
-      if (!(failure.status >= 400 && failure.status < 500)) setTimeout(() => mine === reading && !mine.signal.aborted && read(), 2000);
+      if (!(failure.status >= 400 && failure.status < 500))
+        setTimeout(() => mine === reading && !mine.signal.aborted && read(), 2000);
     }
     soon(draw);
   }
@@ -133,11 +141,18 @@ export function openTable(route, shell) {
     const told = standing.value;
     if (!told) return;
     setState(parts.state, told.state);
-    setText(parts.facts, `${told.rows === null ? "rows unknown" : plural(told.rows, "row")} · ${told.lag === null ? "lag unknown" : `${plural(told.lag, "record")} behind`} · keys ${told.key}, values ${told.value}`);
+    setText(
+      parts.facts,
+      `${told.rows === null ? "rows unknown" : plural(told.rows, "row")} · ${told.lag === null ? "lag unknown" : `${plural(told.lag, "record")} behind`} · keys ${told.key}, values ${told.value}`,
+    );
     fill(parts.topic, "topic ", h("a", { href: href(["topics", told.topic]) }, told.topic));
     sheet.setCodec(told.value);
     const isText = ["string", "bytes"].includes(told.key);
-    setAttribute(parts.search, "placeholder", isText ? "a key, or the beginning of one" : `a key (${told.key}), or where to start`);
+    setAttribute(
+      parts.search,
+      "placeholder",
+      isText ? "a key, or the beginning of one" : `a key (${told.key}), or where to start`,
+    );
   }
 
   function draw() {
@@ -153,8 +168,17 @@ export function openTable(route, shell) {
       const isFound = query.prefix || query.start || query.cursor;
       if (!parts.place.querySelector("[data-state-note=empty]")) {
         sheet.clear();
-        fill(parts.place, isFound ? note("empty", "No row of such a key.", "Nothing in this table begins so. New ones appear by themselves.")
-          : note("empty", "This table is empty.", "A row appears as soon as one is written: with Add row above, or ", h("code", {}, `lastword put ${standing.value?.topic ?? name} KEY VALUE`)));
+        fill(
+          parts.place,
+          isFound
+            ? note("empty", "No row of such a key.", "Nothing in this table begins so. New ones appear by themselves.")
+            : note(
+                "empty",
+                "This table is empty.",
+                "A row appears as soon as one is written: with Add row above, or ",
+                h("code", {}, `lastword put ${standing.value?.topic ?? name} KEY VALUE`),
+              ),
+        );
       }
     } else {
       if (!sheet.element.isConnected) fill(parts.place, sheet.element);
@@ -164,7 +188,12 @@ export function openTable(route, shell) {
     parts.next.disabled = page.next === null;
     parts.previous.disabled = !query.cursor;
     setText(parts.previous, query.cursor && !way.length ? "First page" : "Previous page");
-    setText(parts.shown, page.isMoved ? `${count(page.rows.length)} rows shown, and more came: go to the next page and back to see them in pages` : `${plural(page.rows.length, "row")} on this page`);
+    setText(
+      parts.shown,
+      page.isMoved
+        ? `${count(page.rows.length)} rows shown, and more came: go to the next page and back to see them in pages`
+        : `${plural(page.rows.length, "row")} on this page`,
+    );
     page.settle();
   }
 
@@ -214,12 +243,23 @@ export function openTable(route, shell) {
   };
 }
 
-const queryOf = (route) => ({ prefix: route.query.get("prefix"), start: route.query.get("start"), cursor: route.query.get("cursor") });
+const queryOf = (route) => ({
+  prefix: route.query.get("prefix"),
+  start: route.query.get("start"),
+  cursor: route.query.get("cursor"),
+});
 
 function frame(name) {
   const parts = {
-    state: stateMark("unknown", "reading"), facts: h("span", { class: "soft" }), topic: h("span", { class: "soft" }),
-    search: h("input", { type: "search", "aria-label": "Find by key or prefix", autocomplete: "off", spellcheck: "false" }),
+    state: stateMark("unknown", "reading"),
+    facts: h("span", { class: "soft" }),
+    topic: h("span", { class: "soft" }),
+    search: h("input", {
+      type: "search",
+      "aria-label": "Find by key or prefix",
+      autocomplete: "off",
+      spellcheck: "false",
+    }),
     clear: h("button", { type: "button", class: "quiet", hidden: true }, "Show all"),
     add: h("button", { type: "button" }, "Add row"),
     previous: h("button", { type: "button", disabled: true }, "Previous page"),
@@ -227,13 +267,29 @@ function frame(name) {
     shown: h("span", { class: "soft small", role: "status" }),
     place: h("div", { class: "card rows-place" }),
   };
-  parts.form = h("form", { role: "search" }, parts.search, h("button", { type: "submit", class: "main" }, "Find"), parts.clear);
-  parts.foot = h("nav", { class: "bar pages", "aria-label": "Pages", hidden: true }, parts.previous, parts.next, parts.shown);
+  parts.form = h(
+    "form",
+    { role: "search" },
+    parts.search,
+    h("button", { type: "submit", class: "main" }, "Find"),
+    parts.clear,
+  );
+  parts.foot = h(
+    "nav",
+    { class: "bar pages", "aria-label": "Pages", hidden: true },
+    parts.previous,
+    parts.next,
+    parts.shown,
+  );
   parts.list = h("div", { class: "rows-side" }, parts.place, parts.foot);
   parts.split = h("div", { class: "split" }, parts.list);
-  parts.element = h("div", { class: "table-view" },
+  parts.element = h(
+    "div",
+    { class: "table-view" },
     h("a", { class: "crumb", href: href(["tables"]) }, "Tables"),
     h("div", { class: "head" }, h("h1", {}, name), parts.state, parts.facts, parts.topic),
-    h("div", { class: "bar table-bar" }, parts.form, parts.add), parts.split);
+    h("div", { class: "bar table-bar" }, parts.form, parts.add),
+    parts.split,
+  );
   return parts;
 }

@@ -11,16 +11,26 @@ import { isolated } from "../visible.js";
 
 const LETTERS = 120;
 const CELLS = [
-  { name: "key", isHead: true, class: "cell-key" }, { name: "value", class: "cell-value" }, { name: "size", class: "num" }, { name: "time", class: "num" },
+  { name: "key", isHead: true, class: "cell-key" },
+  { name: "value", class: "cell-value" },
+  { name: "size", class: "num" },
+  { name: "time", class: "num" },
   { name: "place", class: "num mono" },
 ];
 
 /** @param {() => {prefix: string|null, start: string|null, cursor: string|null}} queryOf */
 export function rowsSheet(name, queryOf) {
-  const { element, table, body } = sheet(`Rows of ${name}`, [
-    { name: "Key" }, { name: "Value" }, { name: "Size", class: "num" }, { name: "Written", class: "num" },
-    { name: "Place", class: "num", hint: "partition:offset of its record" },
-  ], { class: "sheet lines rows" });
+  const { element, table, body } = sheet(
+    `Rows of ${name}`,
+    [
+      { name: "Key" },
+      { name: "Value" },
+      { name: "Size", class: "num" },
+      { name: "Written", class: "num" },
+      { name: "Place", class: "num", hint: "partition:offset of its record" },
+    ],
+    { class: "sheet lines rows" },
+  );
   let codec = "json";
   const rows = new KeyedRows(body, { keyOf: (row) => (row.isOpaqueKey ? `base64 ${row.key}` : row.key), make, update });
   body.addEventListener("keydown", walk);
@@ -33,9 +43,11 @@ export function rowsSheet(name, queryOf) {
   function make(row) {
     const { element: made, cells } = line(CELLS, { "data-key": row.key });
     const query = queryOf();
-    cells.key.append(row.isOpaqueKey
-      ? h("span", { title: "not readable as text: shown as base64" }, isolated(row.key))
-      : h("a", { href: href(["tables", name, row.key], query) }, isolated(row.key)));
+    cells.key.append(
+      row.isOpaqueKey
+        ? h("span", { title: "not readable as text: shown as base64" }, isolated(row.key))
+        : h("a", { href: href(["tables", name, row.key], query) }, isolated(row.key)),
+    );
     cells.time.append(since(row.timestamp));
     made.made = cells;
     return made;
@@ -47,15 +59,22 @@ export function rowsSheet(name, queryOf) {
     made.codec = codec;
     const told = preview(row, codec, LETTERS);
     const isEmpty = told === "" && row.error === null;
-    fill(made.made.value, row.error !== null ? h("span", { class: "warned small" }, `not readable as ${codec}`) : isEmpty ? h("span", { class: "soft small" }, "empty")
-      : previewNode(told, told.length >= LETTERS));
+    fill(
+      made.made.value,
+      row.error !== null
+        ? h("span", { class: "warned small" }, `not readable as ${codec}`)
+        : isEmpty
+          ? h("span", { class: "soft small" }, "empty")
+          : previewNode(told, told.length >= LETTERS),
+    );
     setText(made.made.size, bytes(valueSize(row, codec)));
     setSince(made.made.time.firstChild, row.timestamp);
     setText(made.made.place, `${row.partition}:${row.offset}`);
   }
 
   return {
-    element, table,
+    element,
+    table,
     setCodec: (next) => (codec = next),
     clear: () => rows.clear(),
     focus: (key) => rows.shown.get(key)?.querySelector("a")?.focus(),

@@ -9,29 +9,63 @@ import { href } from "../router.js";
 import { KeyedRows } from "../rows.js";
 
 const CELLS = [
-  { name: "table", isHead: true }, { name: "state", label: "State" }, { name: "rows", class: "num", label: "Rows" }, { name: "lag", class: "num", label: "Behind" },
-  { name: "topic", label: "Topic" }, { name: "partitions", class: "num", label: "Partitions" }, { name: "codecs", label: "Key, value" },
+  { name: "table", isHead: true },
+  { name: "state", label: "State" },
+  { name: "rows", class: "num", label: "Rows" },
+  { name: "lag", class: "num", label: "Behind" },
+  { name: "topic", label: "Topic" },
+  { name: "partitions", class: "num", label: "Partitions" },
+  { name: "codecs", label: "Key, value" },
 ];
 
 export function openTables(_route, shell) {
-  const { element: frame, body } = sheet("Served tables", [
-    { name: "Table" }, { name: "State" }, { name: "Rows", class: "num" }, { name: "Behind", class: "num", hint: "records of the topic that are not in the table yet" },
-    { name: "Topic" }, { name: "Partitions", class: "num" }, { name: "Key, value" },
-  ], { "data-narrow": "cards" });
+  const { element: frame, body } = sheet(
+    "Served tables",
+    [
+      { name: "Table" },
+      { name: "State" },
+      { name: "Rows", class: "num" },
+      { name: "Behind", class: "num", hint: "records of the topic that are not in the table yet" },
+      { name: "Topic" },
+      { name: "Partitions", class: "num" },
+      { name: "Key, value" },
+    ],
+    { "data-narrow": "cards" },
+  );
   const rows = new KeyedRows(body, { keyOf: (table) => table.name, make, update });
   const place = h("div", { class: "card" }, loading("the tables"));
 
   function draw() {
     const { tables } = shell;
     if (!tables.value) return tables.problem ? fill(place, problemNote(tables.problem, "Tables")) : undefined;
-    if (!tables.value.tables.length) return fill(place, note("empty", "No table is served.", "Start the server with one: ", h("code", {}, "lastword serve --table users=user-profiles")));
+    if (!tables.value.tables.length)
+      return fill(
+        place,
+        note(
+          "empty",
+          "No table is served.",
+          "Start the server with one: ",
+          h("code", {}, "lastword serve --table users=user-profiles"),
+        ),
+      );
     if (!frame.isConnected) fill(place, frame);
     rows.show(tables.value.tables);
   }
   draw();
   return {
-    element: h("div", {}, h("div", { class: "head" }, h("h1", {}, "Tables"), h("span", { class: "soft" }, "each shows the last word on every key of its topic")), place),
-    title: () => "Tables", news: () => soon(draw),
+    element: h(
+      "div",
+      {},
+      h(
+        "div",
+        { class: "head" },
+        h("h1", {}, "Tables"),
+        h("span", { class: "soft" }, "each shows the last word on every key of its topic"),
+      ),
+      place,
+    ),
+    title: () => "Tables",
+    news: () => soon(draw),
   };
 }
 

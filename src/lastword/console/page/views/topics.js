@@ -9,17 +9,35 @@ import { href } from "../router.js";
 import { KeyedRows } from "../rows.js";
 
 const CELLS = [
-  { name: "topic", isHead: true }, { name: "state", label: "State" }, { name: "policy", label: "Policy" }, { name: "bytes", class: "num", label: "Bytes" }, { name: "records", class: "num", label: "Records, at most" },
-  { name: "rate", class: "num", label: "Growing" }, { name: "partitions", class: "num", label: "Partitions" }, { name: "copies", class: "num", label: "Copies" }, { name: "tables", label: "Tables" },
+  { name: "topic", isHead: true },
+  { name: "state", label: "State" },
+  { name: "policy", label: "Policy" },
+  { name: "bytes", class: "num", label: "Bytes" },
+  { name: "records", class: "num", label: "Records, at most" },
+  { name: "rate", class: "num", label: "Growing" },
+  { name: "partitions", class: "num", label: "Partitions" },
+  { name: "copies", class: "num", label: "Copies" },
+  { name: "tables", label: "Tables" },
 ];
 const NOT_SEEN = "the cluster has not told it";
 
 export function openTopics(_route, shell) {
   const facts = h("span", { class: "soft" });
-  const { element: frame, body } = sheet("Topics", [
-    { name: "Topic" }, { name: "State" }, { name: "Policy", hint: "cleanup.policy" }, { name: "Bytes", class: "num" }, { name: "Records, at most", class: "num", hint: "log end minus log start: compaction leaves fewer" },
-    { name: "Growing", class: "num" }, { name: "Partitions", class: "num" }, { name: "Copies", class: "num" }, { name: "Tables" },
-  ], { "data-narrow": "cards" });
+  const { element: frame, body } = sheet(
+    "Topics",
+    [
+      { name: "Topic" },
+      { name: "State" },
+      { name: "Policy", hint: "cleanup.policy" },
+      { name: "Bytes", class: "num" },
+      { name: "Records, at most", class: "num", hint: "log end minus log start: compaction leaves fewer" },
+      { name: "Growing", class: "num" },
+      { name: "Partitions", class: "num" },
+      { name: "Copies", class: "num" },
+      { name: "Tables" },
+    ],
+    { "data-narrow": "cards" },
+  );
   const rows = new KeyedRows(body, { keyOf: (topic) => topic.name, make, update });
   const place = h("div", { class: "card" }, loading("the topics"));
 
@@ -29,14 +47,22 @@ export function openTopics(_route, shell) {
     const topics = cluster.value.topics ?? [];
     fill(facts, `${count(topics.length)} in this cluster, Kafka's own left out · as of `, since(cluster.value.at));
     if (!topics.length) {
-      return fill(place, cluster.value.state === "connecting" ? loading("the topics, as soon as Kafka answers")
-        : note("empty", "There is no topic yet.", "Make one: ", h("code", {}, "lastword topic create NAME")));
+      return fill(
+        place,
+        cluster.value.state === "connecting"
+          ? loading("the topics, as soon as Kafka answers")
+          : note("empty", "There is no topic yet.", "Make one: ", h("code", {}, "lastword topic create NAME")),
+      );
     }
     if (!frame.isConnected) fill(place, frame);
     rows.show(topics);
   }
   draw();
-  return { element: h("div", {}, h("div", { class: "head" }, h("h1", {}, "Topics"), facts), place), title: () => "Topics", news: () => soon(draw) };
+  return {
+    element: h("div", {}, h("div", { class: "head" }, h("h1", {}, "Topics"), facts), place),
+    title: () => "Topics",
+    news: () => soon(draw),
+  };
 }
 
 function make(topic) {
@@ -49,7 +75,11 @@ function make(topic) {
 
 function update(element, topic) {
   const cells = element.made;
-  const [state, words] = topic.leaderless ? ["failed", `${topic.leaderless} without leader`] : topic.under_replicated ? ["trouble", `${topic.under_replicated} with too few copies`] : ["ok", "fine"];
+  const [state, words] = topic.leaderless
+    ? ["failed", `${topic.leaderless} without leader`]
+    : topic.under_replicated
+      ? ["trouble", `${topic.under_replicated} with too few copies`]
+      : ["ok", "fine"];
   setState(cells.state.firstChild, state, words);
   setText(cells.policy, topic.cleanup_policy ?? "unknown");
   setFigure(cells.bytes, topic.bytes, bytes, NOT_SEEN);
@@ -60,5 +90,9 @@ function update(element, topic) {
   const names = (topic.tables ?? []).join(",");
   if (cells.tables.dataset.words === names) return;
   cells.tables.dataset.words = names;
-  fill(cells.tables, names ? null : h("span", { class: "soft" }, "none"), (topic.tables ?? []).map((name, at) => [at ? ", " : "", h("a", { href: href(["tables", name]) }, name)]));
+  fill(
+    cells.tables,
+    names ? null : h("span", { class: "soft" }, "none"),
+    (topic.tables ?? []).map((name, at) => [at ? ", " : "", h("a", { href: href(["tables", name]) }, name)]),
+  );
 }
