@@ -7,7 +7,7 @@ import { sheet } from "../parts.js";
 import { href } from "../router.js";
 import { isolated, visible } from "../visible.js";
 
-const SHOWN = 20;
+const SHOWN = 10;
 
 export function refusedPart() {
   const body = h("div", { class: "card-body" });

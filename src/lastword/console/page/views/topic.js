@@ -119,19 +119,13 @@ function censusPart() {
       setText(when, `Why: ${why ?? "nobody has counted it"}.`);
       return;
     }
-    const isCompacted = (policy ?? "").includes("compact");
-    setText(
-      headline,
-      census.records === 0
-        ? "There is no record in it."
-        : `${share(census.obsolete_share)} is obsolete: ${count(census.obsolete)} of ${plural(census.records, "record")} ${census.obsolete === 1 ? "has" : "have"} a later one of the same key${isCompacted ? "" : ", which this policy does not clean"}.`,
-    );
+    setText(headline, headlineOf(census, (policy ?? "").includes("compact")));
     bar.hidden = census.records === 0;
     setAttribute(bar, "aria-label", MARKS.map(([, words, field]) => `${count(census[field])} ${words}`).join(", "));
     fill(
       bar,
-      MARKS.map(([kind, , field]) =>
-        h("span", { class: `census-${kind}`, style: { "flex-grow": String(census[field] ?? 0) } }),
+      MARKS.filter(([, , field]) => census[field] > 0).map(([kind, , field]) =>
+        h("span", { class: `census-${kind}`, style: { "flex-grow": String(census[field]) } }),
       ),
     );
     fill(
@@ -147,6 +141,14 @@ function censusPart() {
     fill(when, "Counted ", since(census.at), ".", why ? ` Since then: ${why}.` : "");
   };
   return { element, draw };
+}
+
+function headlineOf({ records, obsolete, obsolete_share: part }, isCompacted) {
+  if (records === 0) return "There is no record in it.";
+  if (obsolete === 0) return `Nothing is obsolete: each of ${plural(records, "record")} is the last of its key.`;
+  const told = `${share(part)} is obsolete: ${count(obsolete)} of ${plural(records, "record")}`;
+  const why = `${obsolete === 1 ? "has" : "have"} a later one of the same key`;
+  return `${told} ${why}${isCompacted ? "" : ", which this policy does not clean"}.`;
 }
 
 function fact(kind, term, value, tell, why = "not counted yet") {
