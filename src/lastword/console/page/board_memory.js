@@ -2,6 +2,7 @@
 
 const MOST = 180;
 const BETWEEN_MS = 1000;
+const OVER = 5;
 
 /** @type {Map<string, {at: number, flagged: number|null}[]>} */
 const seen = new Map();
@@ -22,11 +23,14 @@ export function remember(board, at = Date.now()) {
   for (const team of seen.keys()) if (!teams.has(team)) seen.delete(team);
 }
 
-/** How many a team flagged a second, between one board and the next; where its counters went back it is not known. */
+/**
+ * How many a team flagged a second, over the last few boards at each: from one to the next they come in steps. Where its
+ * counters went back it is not known.
+ */
 export function flaggedPerSecond(team) {
   const points = seen.get(team) ?? [];
   return points.slice(1).map((point, before) => {
-    const from = points[before];
+    const from = points[Math.max(0, before + 1 - OVER)];
     const isKnown = point.flagged !== null && from.flagged !== null && point.flagged >= from.flagged;
     return { at: point.at, value: isKnown ? ((point.flagged - from.flagged) * 1000) / (point.at - from.at) : null };
   });

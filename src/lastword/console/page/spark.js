@@ -6,10 +6,11 @@ const WIDTH = 120,
   HEIGHT = 28;
 
 /**
- * A line that can be drawn anew.
+ * A line that can be drawn anew; with `clips` the few highest points leave the picture, so that one spike does not flatten
+ * all the rest.
  * @returns {{element: SVGElement, draw: (points: {at: number, value: number|null}[], label: string) => void}}
  */
-export function sparkline({ width = WIDTH, height = HEIGHT, zero = true, fill = true } = {}) {
+export function sparkline({ width = WIDTH, height = HEIGHT, zero = true, fill = true, clips = false } = {}) {
   const area = s("path", { class: "spark-area" });
   const line = s("path", { class: "spark-line" });
   // A line of no length with round ends: it stays a disc when the picture is stretched.
@@ -40,7 +41,9 @@ export function sparkline({ width = WIDTH, height = HEIGHT, zero = true, fill = 
       span = Math.max(1, points.at(-1).at - first);
     const values = known.map((point) => point.value);
     const low = zero ? Math.min(0, ...values) : Math.min(...values);
-    const high = Math.max(...values);
+    const high = clips
+      ? [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * 0.95)]
+      : Math.max(...values);
     const x = (at) => (((at - first) / span) * (width - 6) + 2).toFixed(1);
     // What never changes lies in the middle, unless it is nothing at all.
     const y = (value) =>
@@ -48,7 +51,7 @@ export function sparkline({ width = WIDTH, height = HEIGHT, zero = true, fill = 
         ? high === 0
           ? height - 3
           : height / 2
-        : height - 3 - ((value - low) / (high - low)) * (height - 6)
+        : height - 3 - ((Math.min(value, high) - low) / (high - low)) * (height - 6)
       ).toFixed(1);
     setAttribute(
       line,

@@ -187,7 +187,7 @@ function make(team) {
   const reset = h("span", { class: "tag reset", title: "its counters went back", hidden: true }, "reset");
   const kind = h("span", { class: "soft small kind" });
   cells.team.append(name, kind, reset);
-  const spark = sparkline();
+  const spark = sparkline({ clips: true });
   cells.line.append(spark.element);
   element.made = { cells, reset, kind, spark, badges: "" };
   return element;

@@ -4,6 +4,7 @@ import { fill, h, setAttribute, setText } from "../dom.js";
 import { bytes, setSince, since } from "../format.js";
 import { line } from "../parts.js";
 import { href } from "../router.js";
+import { light } from "../rows.js";
 import { previewNode } from "../value.js";
 import { isolated } from "../visible.js";
 
@@ -63,7 +64,7 @@ export class ChangeLines {
         element = free.pop() ?? emptyLine();
         fillLine(element, change);
         this.lines.set(change.id, element);
-        if (fresh.length <= FEW) element.dataset.changed = element.dataset.changed === "a" ? "b" : "a";
+        if (fresh.length <= FEW) light(element);
         else element.removeAttribute("data-changed");
       }
       if (element === next) next = next.nextSibling;

@@ -108,7 +108,7 @@ export function openTopic(route, shell) {
 function censusPart() {
   const headline = h("p", { class: "headline" });
   const bar = h("div", { class: "census-bar", role: "img" });
-  const figures = h("dl", { class: "facts" });
+  const figures = h("dl", { class: "facts census-facts" });
   const when = h("p", { class: "soft small" });
   const element = card("Census", headline, bar, figures, when);
   const draw = ({ census, census_why: why, cleanup_policy: policy }) => {
@@ -119,8 +119,9 @@ function censusPart() {
       setText(when, `Why: ${why ?? "nobody has counted it"}.`);
       return;
     }
-    setText(headline, headlineOf(census, (policy ?? "").includes("compact")));
-    bar.hidden = census.records === 0;
+    const isCompacted = isCleanedByKey(policy);
+    setText(headline, headlineOf(census, isCompacted, policy));
+    bar.hidden = census.records === 0 || !isCompacted;
     setAttribute(bar, "aria-label", MARKS.map(([, words, field]) => `${count(census[field])} ${words}`).join(", "));
     fill(
       bar,
@@ -131,24 +132,31 @@ function censusPart() {
     fill(
       figures,
       fact("live-keys", "Live keys", census.live_keys, count),
-      fact("obsolete", "Obsolete", census.obsolete, count),
+      isCompacted ? fact("obsolete", "Obsolete", census.obsolete, count) : null,
       fact("tombstones", "Tombstones", census.tombstones, count),
       fact("records", "Records present", census.records, count),
       fact("duplicate-factor", "Records for each live key", census.duplicate_factor, times, "there is no live key"),
       fact("tombstone-share", "Tombstones of all", census.tombstone_share, share, "there is no record"),
-      fact("obsolete-share", "Obsolete of all", census.obsolete_share, share, "there is no record"),
+      isCompacted
+        ? fact("obsolete-share", "Obsolete of all", census.obsolete_share, share, "there is no record")
+        : null,
     );
     fill(when, "Counted ", since(census.at), ".", why ? ` Since then: ${why}.` : "");
   };
   return { element, draw };
 }
 
-function headlineOf({ records, obsolete, obsolete_share: part }, isCompacted) {
+/** Only where compaction cleans is a record obsolete because a later one has its key. */
+const isCleanedByKey = (policy) => (policy ?? "").includes("compact");
+
+function headlineOf({ records, obsolete, obsolete_share: part }, isCompacted, policy) {
   if (records === 0) return "There is no record in it.";
+  if (!isCompacted) {
+    return `${plural(records, "record")}. Its policy is ${policy ?? "not known"}: they go with age or size, not by key.`;
+  }
   if (obsolete === 0) return `Nothing is obsolete: each of ${plural(records, "record")} is the last of its key.`;
   const told = `${share(part)} is obsolete: ${count(obsolete)} of ${plural(records, "record")}`;
-  const why = `${obsolete === 1 ? "has" : "have"} a later one of the same key`;
-  return `${told} ${why}${isCompacted ? "" : ", which this policy does not clean"}.`;
+  return `${told} ${obsolete === 1 ? "has" : "have"} a later one of the same key.`;
 }
 
 function fact(kind, term, value, tell, why = "not counted yet") {
@@ -173,8 +181,8 @@ function partitionsPart() {
     { "data-narrow": "cards" },
   );
   const element = card("Partitions", frame);
-  const draw = ({ partitions, census_why: why }) => {
-    const words = JSON.stringify([partitions, why]);
+  const draw = ({ partitions, census_why: why, cleanup_policy: policy }) => {
+    const words = JSON.stringify([partitions, why, policy]);
     if (body.dataset.words === words) return;
     body.dataset.words = words;
     fill(
@@ -191,7 +199,9 @@ function partitionsPart() {
           cell("Log end", each.end),
           cell("Records", each.records),
           cell("Live keys", each.live_keys),
-          cell("Obsolete", each.obsolete),
+          isCleanedByKey(policy)
+            ? cell("Obsolete", each.obsolete)
+            : h("td", { role: "cell", class: "num soft", "data-label": "Obsolete" }, "not by key"),
           cell("Tombstones", each.tombstones),
           cell("Bytes", each.bytes, bytes, "the brokers have not told it"),
           h(
