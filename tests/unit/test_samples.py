@@ -30,6 +30,15 @@ def test_a_rate_of_two_looks_far_apart_is_one_too() -> None:
     assert growth.per_s == 10.0
 
 
+def test_a_number_that_is_not_known_any_more_has_no_rate() -> None:
+    growth = Growth()
+    rates = []
+    for second, number in ((0, 0), (2, 1000), (4, None), (6, 1000), (8, 1000)):
+        growth.seen(second, number)
+        rates.append(growth.per_s)
+    assert rates == [None, 500.0, None, None, 0.0]
+
+
 def test_a_sum_of_which_a_part_is_not_known_is_not_known() -> None:
     assert (total([1, 2]), total([1, None]), total([])) == (3, None, 0)
 

@@ -41,17 +41,22 @@ class Growth:
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
 
-    def seen(self, at_s: float, number: int) -> None:
+    def seen(self, at_s: float, number: int | None) -> None:
+        if number is None:
+            # Anew, and as a whole: others read it meanwhile. How fast it grew before is not how fast it grows.
+            self._seen = deque()
+            return
         self._seen.append((at_s, number))
         while len(self._seen) > 2 and self._seen[1][0] <= at_s - _RATE_S:
             self._seen.popleft()
 
     @property
     def per_s(self) -> float | None:
-        """None until it was seen twice."""
-        if len(self._seen) < 2:
+        """None until it was seen twice, and while it is not known."""
+        seen = self._seen
+        if len(seen) < 2:
             return None
-        (first_s, first), (last_s, last) = self._seen[0], self._seen[-1]
+        (first_s, first), (last_s, last) = seen[0], seen[-1]
         return round(max(0, last - first) / max(last_s - first_s, 0.001), 1)
 
 

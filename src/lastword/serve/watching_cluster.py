@@ -170,8 +170,7 @@ class ClusterWatch:
         for name, measured in kept.items():
             if measured.topic_id != topics[name].topic_id:
                 kept[name] = _Measured(topics[name].topic_id)
-            if (end := end_of(topics[name])) is not None:
-                kept[name].ends.seen(now_s, end)
+            kept[name].ends.seen(now_s, end_of(topics[name]))
         # At once and as a whole: others read it meanwhile.
         self._topics = kept
         if now_s - self._sampled_s >= EVERY_S - _OFTEN_S / 2:
