@@ -11,8 +11,11 @@ import jsonschema_rs
 import pytest
 
 from lastword.kafka.connection import Connection
+from lastword.kafka.journal import Change, Entry, claimed, has_entry
+from lastword.kafka.live_settings import alter_settings, topic_identity
 from lastword.kafka.local import LocalCluster
 from lastword.kafka.topics import create_topic, delete_topic
+from lastword.serve import compacting as compacting_module
 from lastword.serve.answers import Refused
 from lastword.serve.compacting import Compacting, Held
 from lastword.serve.running import Front, Running, Wanted, running
@@ -42,6 +45,10 @@ def served(cluster: LocalCluster, topic: str, tmp_path: Path) -> Iterator[Runnin
 
 def await_seen(url: str, topic: str, **headers: str) -> None:
     eventually(lambda: told(url, f"/topics/{topic}", **headers)[0] == 200)
+
+
+def begin(compacting: Compacting, connection: Connection, topic: str) -> None:
+    compacting.begin(topic, Held(bytes=None, records=None), cluster_id=str(connection.reach().cluster_id))
 
 
 def refusal(url: str, topic: str, **headers: str) -> tuple[int, Any]:
@@ -108,7 +115,7 @@ def test_while_one_runs_no_other_begins_and_its_end_puts_the_settings_back(
     write(connection, topic_name, RECORDS)
     settings, ended = set_on_topic(connection, topic_name), list[str]()
     compacting = Compacting(connection, tmp_path, ended=ended.append)
-    compacting.begin(topic_name, Held(bytes=None, records=None))
+    begin(compacting, connection, topic_name)
 
     def step() -> str | None:
         told = compacting.of(topic_name)
@@ -116,7 +123,7 @@ def test_while_one_runs_no_other_begins_and_its_end_puts_the_settings_back(
 
     eventually(lambda: step() == "wait")
     with pytest.raises(Refused, match=f"{topic_name} is being compacted") as refused:
-        compacting.begin("another", Held(bytes=None, records=None))
+        begin(compacting, connection, "another")
     assert (refused.value.status, refused.value.code) == (409, "already_running")
     assert set_on_topic(connection, topic_name) != settings
 
@@ -132,9 +139,33 @@ def test_while_one_runs_no_other_begins_and_its_end_puts_the_settings_back(
 def test_a_failure_is_told_in_words_without_an_address(connection: Connection, topic_name: str, tmp_path: Path) -> None:
     ended = list[str]()
     compacting = Compacting(connection, tmp_path, ended=ended.append)
-    compacting.begin(topic_name, Held(bytes=None, records=None))
+    begin(compacting, connection, topic_name)
     eventually(lambda: bool(ended))
     compacting.close()
     told = compacting.of(topic_name)
     assert told is not None
     assert (told.state, told.why) == ("failed", "the topic is gone")
+
+
+def test_settings_that_could_not_be_put_back_at_its_end_are_put_back_later_by_the_server(
+    connection: Connection, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compacting_module, "_AGAIN_S", 0.2)
+    make_topic(connection, topic_name, segment_ms=60_000)
+    settings, ended, admin = set_on_topic(connection, topic_name), list[str](), connection.admin()
+    cluster_id = str(connection.reach(admin).cluster_id)
+    compacting = Compacting(connection, tmp_path, ended=ended.append)
+    with claimed(tmp_path, cluster_id, topic_name) as claim:
+        changes = {"segment.ms": Change(before="60000", during="1000")}
+        identity = topic_identity(admin, topic_name)
+        claim.write(Entry(cluster_id=cluster_id, topic=topic_name, topic_id=identity, changes=changes))
+        alter_settings(admin, topic_name, {"segment.ms": "1000"})
+        # It ends at once, because of the claim, and so without the settings as they were.
+        begin(compacting, connection, topic_name)
+        eventually(lambda: bool(ended))
+        assert set_on_topic(connection, topic_name) != settings
+    try:
+        eventually(lambda: not has_entry(tmp_path, cluster_id, topic_name))
+        assert set_on_topic(connection, topic_name) == settings
+    finally:
+        compacting.close()

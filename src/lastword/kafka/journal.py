@@ -77,14 +77,17 @@ class Claim:
 @contextmanager
 def claimed(home: Path, cluster_id: str, topic: str) -> Iterator[Claim]:
     """The claim on a topic; refused while another live process holds it."""
-    # Hashed, because a topic's name can be as long as a file's name may be.
-    name = sha256(f"{cluster_id}/{topic}".encode()).hexdigest()[:32]
-    folder = home / "journal"
-    folder.mkdir(parents=True, exist_ok=True)
-    with _held(folder / f"{name}.json") as claim:
+    path = _path(home, cluster_id, topic)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _held(path) as claim:
         if isinstance(claim, _Owner):
             raise LastwordError(f"{topic} is being compacted by {claim.name}: wait for it")
         yield claim
+
+
+def has_entry(home: Path, cluster_id: str, topic: str) -> bool:
+    """Whether a topic has, or may have, settings of a command: of one that runs, or of one that was interrupted."""
+    return _path(home, cluster_id, topic).exists()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +151,11 @@ def restore_left_behind(connection: Connection, home: Path, tell: Tell) -> list[
     except OSError as failure:
         tell(f"the journal at {failure.filename or home} can't be looked through: {failure.strerror or failure}")
     return settled
+
+
+def _path(home: Path, cluster_id: str, topic: str) -> Path:
+    # Hashed, because a topic's name can be as long as a file's name may be.
+    return home / "journal" / f"{sha256(f'{cluster_id}/{topic}'.encode()).hexdigest()[:32]}.json"
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -84,7 +84,8 @@ class ServedCluster:
             raise Refused(409, "too_large", f"{too_much} to read", f"compact it with  lastword topic compact {name}")
         counted = self._counting.known(name)
         records = None if counted is None else sum(each.records for each in counted.partitions)
-        begun = self._compacting.begin(name, Held(bytes=topic.bytes_on_disk, records=records))
+        before = Held(bytes=topic.bytes_on_disk, records=records)
+        begun = self._compacting.begin(name, before, cluster_id=look.cluster.cluster_id)
         return json_answer({"state": begun.state, "began": begun.began})._replace(status=202)
 
     def _seen(self, name: str) -> tuple[Look, TopicDescription]:

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,12 +15,16 @@ from lastword.core.clock import now_ms
 from lastword.core.errors import ClusterUnreachable, LastwordError, NotFound
 from lastword.kafka.compaction import Compaction, compact_topic
 from lastword.kafka.connection import Connection
+from lastword.kafka.journal import has_entry, restore_left_behind
 from lastword.serve.answers import Refused, stopping, told_outside
 from lastword.serve.samples import total
 
 # To be ended, and the settings put back. What takes longer is put back by the next command that reaches the cluster.
 _STOP_S = 5.0
+# How often it is tried to put back what could not be put back at its end.
+_AGAIN_S = 10.0
 _MOST_KEPT = 200
+_AWAY = "no cluster answers any more: when it is back, the settings are put back and it can be compacted again"
 _FAILED = "the compaction failed: the server's own output says why"
 
 _log = logging.getLogger(__name__)
@@ -66,19 +71,19 @@ class Compacting:
         self._last: OrderedDict[str, Compacted] = OrderedDict()
         self._running: str | None = None
         self._thread: threading.Thread | None = None
-        self._is_stopping = False
+        self._stopping = threading.Event()
 
     def of(self, topic: str) -> Compacted | None:
         """The last compaction of a topic that was asked for here; None when none was."""
         return self._last.get(topic)
 
-    def begin(self, topic: str, before: Held) -> Compacted:
+    def begin(self, topic: str, before: Held, *, cluster_id: str) -> Compacted:
         """Refused while another one runs, and where the cluster is none of this home."""
         home = self._home
         if home is None:
             raise not_local()
         with self._lock:
-            if self._is_stopping:
+            if self._stopping.is_set():
                 raise stopping()
             if self._running is not None:
                 raise Refused(409, "already_running", f"{self._running} is being compacted", "wait until it is done")
@@ -89,18 +94,20 @@ class Compacting:
             self._last.pop(topic, None)
             self._keep(topic, begun)
             # A daemon: a cluster that hangs must not hold up a stop. The journal has what is to be put back then.
-            self._thread = threading.Thread(target=self._run, args=(topic, home), name="compacting", daemon=True)
+            self._thread = threading.Thread(
+                target=self._run, args=(topic, cluster_id, home), name="compacting", daemon=True
+            )
             self._thread.start()
             return begun
 
     def close(self) -> None:
         with self._lock:
-            self._is_stopping = True
+            self._stopping.set()
             thread = self._thread
         if thread is not None:
             thread.join(_STOP_S)
 
-    def _run(self, topic: str, home: Path) -> None:
+    def _run(self, topic: str, cluster_id: str, home: Path) -> None:
         def at_step(step: str) -> None:
             self._keep(topic, replace(self._last[topic], step=step))
 
@@ -110,7 +117,7 @@ class Compacting:
         except _Stopping:
             told = self._failed(topic, "the server was stopped")
         except ClusterUnreachable:
-            told = self._failed(topic, "no cluster answers any more: compact it again when it is back")
+            told = self._failed(topic, _AWAY)
         except NotFound:
             told = self._failed(topic, "the topic is gone")
         except LastwordError as failure:
@@ -124,6 +131,13 @@ class Compacting:
             self._keep(topic, told)
             self._running = None
         self._ended(topic)
+        self._put_back(topic, cluster_id, home)
+
+    def _put_back(self, topic: str, cluster_id: str, home: Path) -> None:
+        """Settings that could not be put back at its end are put back later: no next command may ever come."""
+        while has_entry(home, cluster_id, topic) and not self._stopping.wait(_AGAIN_S):
+            with suppress(LastwordError):
+                restore_left_behind(self._connection, home, _log.info)
 
     def _failed(self, topic: str, why: str) -> Compacted:
         return replace(self._last[topic], state="failed", ended=now_ms(), why=why)
@@ -134,7 +148,7 @@ class Compacting:
             self._last.popitem(last=False)
 
     def _check_wanted(self) -> None:
-        if self._is_stopping:
+        if self._stopping.is_set():
             raise _Stopping
 
 
