@@ -79,6 +79,9 @@ class ServedCluster:
         if policy is not None and "compact" not in policy.split(","):
             hint = f"change it with  lastword topic alter {name} --set cleanup.policy=compact"
             raise Refused(409, "not_compacted", f"its cleanup.policy is {policy or 'empty'}, so nothing of it is", hint)
+        if start_to_end(topic) is None:
+            told = "how much it has is not known: a partition has no leader, or did not answer"
+            raise Refused(503, "not_ready", told, "ask again soon; how its partitions stand is told with the topic")
         if (too_much := too_much_to_read(topic)) is not None:
             # It keeps every key in memory, as a count does.
             raise Refused(409, "too_large", f"{too_much} to read", f"compact it with  lastword topic compact {name}")

@@ -20,6 +20,7 @@ from lastword.serve.samples import start_to_end
 # A count keeps every key in memory, and takes the processor from those who ask for rows.
 MOST_RECORDS = 2_000_000
 MOST_BYTES = 2**30
+_MANY_RECORDS = f"more than {MOST_RECORDS:,} records"
 _AGAIN_S = 30.0
 # Of the time a count may take at most this part: a long one comes again later.
 _SHARE = 0.1
@@ -38,9 +39,13 @@ class _Stopping(Exception):
     pass
 
 
+class _TooMuch(Exception):
+    pass
+
+
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """What a count found, or why there is none."""
+    """What a count found; why there is none, or no newer one."""
 
     at: int
     scan: TopicScan | None
@@ -78,13 +83,13 @@ class Counting:
                 kept = None
             counted = None if kept is None or kept.counted.scan is None else kept.counted
             if (too_much := too_much_to_read(topic)) is not None:
-                return counted, f"{too_much} to read:  lastword topic describe {topic.name} --scan  counts them"
+                return counted, _not_read(topic.name, too_much)
             is_due = kept is None or (kept.mark != _mark(topic) and time.monotonic() >= kept.next_s)
             if is_due and topic.name not in self._wanted and not self._is_stopping:
                 self._wanted.append(topic.name)
                 self._thread.submit(self._count, topic)
             if counted is not None:
-                return counted, None
+                return counted, counted.why
             return None, kept.counted.why if kept is not None else self._why_waiting(topic.name)
 
     def known(self, name: str) -> TopicScan | None:
@@ -114,6 +119,8 @@ class Counting:
             scan = scan_topic(self._connection, topic.name, self._check_wanted)
         except _Stopping:
             return
+        except _TooMuch:
+            why = _not_read(topic.name, _MANY_RECORDS)
         except ClusterUnreachable:
             why = "no cluster answers: it is counted when it is back"
         except NotFound:
@@ -131,24 +138,31 @@ class Counting:
             before = self._kept.pop(topic.name, None)
             if scan is None and before is not None and before.topic_id == topic.topic_id:
                 # An older count is more than none.
-                counted = before.counted
+                counted = replace(before.counted, why=why)
             # One that failed comes again in time, changed or not.
             mark = () if scan is None else _mark(topic)
             self._kept[topic.name] = _Kept(counted=counted, topic_id=topic.topic_id, mark=mark, next_s=next_s)
             while len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
 
-    def _check_wanted(self, _done: int, _total: int) -> None:
+    def _check_wanted(self, _done: int, total: int) -> None:
         if self._is_stopping:
             raise _Stopping
+        # It has grown, or how much it has was not known when it was looked at: a partition had no leader, say.
+        if total > MOST_RECORDS:
+            raise _TooMuch
 
 
 def too_much_to_read(topic: TopicDescription) -> str | None:
     """`more than 2,000,000 records`; None for a topic that may be read whole."""
     records, size = start_to_end(topic), topic.bytes_on_disk
     if records is not None and records > MOST_RECORDS:
-        return f"more than {MOST_RECORDS:,} records"
+        return _MANY_RECORDS
     return f"more than {MOST_BYTES >> 20:,} MiB" if size is not None and size > MOST_BYTES else None
+
+
+def _not_read(name: str, too_much: str) -> str:
+    return f"{too_much} to read:  lastword topic describe {name} --scan  counts them"
 
 
 def obsolete(scan: PartitionScan) -> int:
