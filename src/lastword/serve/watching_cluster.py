@@ -42,6 +42,7 @@ Lags = Callable[[str], int | None]
 class Look(NamedTuple):
     """The cluster as it was at a moment."""
 
+    # When it was asked: a broker that hangs may keep the answer for many seconds, and then it is that old.
     at: int
     cluster: ClusterDescription
     is_local: bool
@@ -118,10 +119,10 @@ class ClusterWatch:
         # One client for all looks: making one takes longer than to look.
         admin = None
         while not self._stopping.is_set():
-            began_s = time.monotonic()
+            began_s, began_ms = time.monotonic(), now_ms()
             try:
                 admin = self._connection.admin() if admin is None else admin
-                self._take(describe_cluster(self._connection, admin))
+                self._take(describe_cluster(self._connection, admin), began_s, began_ms)
                 self.why = None
             except ClusterUnreachable:
                 self.why = _AWAY
@@ -143,22 +144,25 @@ class ClusterWatch:
             _log.exception("telling what was seen of the cluster failed")
 
     def _rest(self, began_s: float) -> None:
-        while not self._stopping.is_set():
+        while True:
+            # Before it is seen whether to stop: who stops it wakes it after he has said so.
             self._woken.clear()
+            if self._stopping.is_set():
+                return
             now_s = time.monotonic()
             every_s = _OFTEN_S if now_s - self._asked_s < _WATCHED_S else _SELDOM_S
             if (left_s := began_s + every_s - now_s) <= 0:
                 return
             self._woken.wait(left_s)
 
-    def _take(self, cluster: ClusterDescription) -> None:
+    def _take(self, cluster: ClusterDescription, at_s: float, at: int) -> None:
         known = self.last
         if known is not None and known.cluster.cluster_id == cluster.cluster_id:
             is_local = known.is_local
         else:
             is_local = self._home is not None and is_of_home(self._home, cluster.cluster_id)
-        look = Look(now_ms(), cluster, is_local)
-        self._measure(look, time.monotonic())
+        look = Look(at, cluster, is_local)
+        self._measure(look, at_s)
         self.last = look
 
     def _measure(self, look: Look, now_s: float) -> None:

@@ -1,0 +1,68 @@
+"""Looking at the cluster: when it was seen so, and how it is ended."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from lastword.core.clock import now_ms
+from lastword.kafka.cluster_description import ClusterDescription
+from lastword.kafka.connection import Connection
+from lastword.kafka.topic_description import PartitionDescription, TopicDescription
+from lastword.serve import watching_cluster
+from lastword.serve.watching_cluster import ClusterWatch
+from support.waiting import eventually
+
+NOWHERE = Connection(bootstrap_servers="127.0.0.1:1")
+
+
+def watch_of() -> ClusterWatch:
+    return ClusterWatch(NOWHERE, home=None, lags=lambda _: None, lag_of_all=lambda: None, looked=lambda: None)
+
+
+def test_what_took_long_to_find_out_is_as_old_as_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    partition = PartitionDescription(
+        partition=0,
+        leader=1,
+        replicas=(1,),
+        in_sync=(1,),
+        start_offset=0,
+        end_offset=9,
+        stable_offset=9,
+        bytes_on_disk=1,
+    )
+    topic = TopicDescription(name="t", topic_id="id", settings={}, partitions=(partition,), no_sizes_because=None)
+    found = ClusterDescription(cluster_id="c", brokers=(), controller=None, topics={"t": topic})
+    asked_ms = list[int]()
+
+    def slowly(*_: object) -> ClusterDescription:
+        asked_ms.append(now_ms())
+        time.sleep(0.3)
+        return found
+
+    monkeypatch.setattr(watching_cluster, "describe_cluster", slowly)
+    watch = watch_of()
+    watch.start()
+    eventually(lambda: watch.last is not None)
+    watch.close()
+    assert watch.last is not None
+    assert watch.last.at - asked_ms[0] < 200
+
+
+def test_a_stop_is_not_missed_whenever_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = watch_of()
+
+    class Stopped(threading.Event):
+        """Somebody stops it just before its rest begins."""
+
+        def clear(self) -> None:
+            watch._stopping.set()
+            self.set()
+            super().clear()
+
+    monkeypatch.setattr(watch, "_woken", Stopped())
+    began = time.monotonic()
+    watch._rest(began)
+    assert time.monotonic() - began < 1
