@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -44,10 +43,10 @@ def _statuses(table: ServedTable) -> Iterator[_Status]:
     if table.value_codec.name != "json":
         return
     try:
-        values = table.ask(lambda store: [row.value for row in islice(store.scan(), _MOST_ROWS + 1)])
+        values = table.ask(lambda store: [row.value for row in store.scan()] if len(store) <= _MOST_ROWS else [])
     except Refused:
         return
-    for value in values if len(values) <= _MOST_ROWS else ():
+    for value in values:
         try:
             yield msgspec.json.decode(value or b"", type=_Status)
         except (msgspec.MsgspecError, UnicodeDecodeError):
