@@ -10,6 +10,7 @@ zip without compiled files, whose directory every worker reads again. Spark star
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -33,10 +34,20 @@ def _installed() -> Path | None:
     return None if found is None or found.origin is None else Path(found.origin).parent
 
 
-def main() -> None:
-    leave_zips()
+def load() -> None:
+    """Imports it all, without a thread: a fork takes only the one that forks, and locks as the others hold them.
+
+    So pyspark's own daemon imports nothing before a fork. pyarrow's allocator would start one; OpenBLAS starts none,
+    because Spark sets OMP_NUM_THREADS, and stops its own before a fork where somebody has set more.
+    """
+    os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
     for module in _NEEDED:
         importlib.import_module(module)
+
+
+def main() -> None:
+    leave_zips()
+    load()
     from pyspark.daemon import manager
 
     manager()

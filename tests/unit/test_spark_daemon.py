@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -49,3 +51,12 @@ def test_without_an_installed_pyspark_its_zips_stay(places: list[str]) -> None:
     leave_zips()
 
     assert sys.path == [zips]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc")
+def test_nothing_that_is_loaded_before_a_fork_starts_a_thread() -> None:
+    counted = "import os; from lastword.spark_daemon import load; load(); print(len(os.listdir('/proc/self/task')))"
+    # As Spark sets it.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    made = subprocess.run([sys.executable, "-c", counted], capture_output=True, text=True, env=environment, check=True)
+    assert made.stdout.strip() == "1"
