@@ -191,3 +191,14 @@ def test_with_tokens_it_needs_one(connection: Connection, topics: tuple[str, str
         assert told(made.url, "/cluster")[0] == 401
         assert told(made.url, f"/topics/{topics[0]}")[0] == 401
         assert told(made.url, "/cluster", authorization=f"Bearer {TOKEN}")[0] == 200
+
+
+def test_the_lag_of_a_table_that_follows_no_more_is_not_known(
+    connection: Connection, topics: tuple[str, str], tmp_path: Path
+) -> None:
+    with running(connection, [Wanted.parse(f"users={topics[0]}")], tmp_path, Front(port=0)) as made:
+        (table,) = made.tables
+        table.replica.wait_until_ready(30)
+        assert table.lag == 0
+        table.replica.close()
+        assert (table.replica.state.name, table.lag) == ("failed", None)

@@ -34,8 +34,8 @@ class ServedTable(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        """None while nobody can be asked."""
-        return None if self.replica.state.name == "connecting" else self.replica.lag
+        """None while nobody asks: where the topic ends is not known any more then."""
+        return None if self.replica.state.name in ("connecting", "failed") else self.replica.lag
 
     def event_of(self, change: Change, position: str) -> bytes:
         return change_event(change, position, self.key_codec, self.value_codec)
