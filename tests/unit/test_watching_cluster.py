@@ -51,6 +51,21 @@ def test_what_took_long_to_find_out_is_as_old_as_the_question(monkeypatch: pytes
     assert watch.last.at - asked_ms[0] < 200
 
 
+@pytest.mark.parametrize(("why", "rests"), [(None, True), ("no cluster answers", False)])
+def test_after_a_long_look_it_rests_four_times_as_long_unless_it_only_waited(why: str | None, rests: bool) -> None:
+    watch = watch_of()
+    watch.asked()
+    watch.why = why
+    # A look of 2.2 seconds: the next is due already.
+    resting = threading.Thread(target=watch._rest, args=(time.monotonic() - 2.2,))
+    resting.start()
+    resting.join(1)
+    assert resting.is_alive() is rests
+    watch.close()
+    resting.join(5)
+    assert not resting.is_alive()
+
+
 def test_a_stop_is_not_missed_whenever_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     watch = watch_of()
 

@@ -23,6 +23,8 @@ _OFTEN_S, _SELDOM_S = 2.0, 10.0
 # So long after a question somebody still looks.
 _WATCHED_S = 60.0
 _PATIENCE_S = 3.0
+# After a look it rests so many times as long as that took: a large cluster has other work than to be looked at.
+_REST = 4.0
 # Of a thread that ends with the process at the latest: a cluster that hangs must not hold up a stop.
 _STOP_S = 5.0
 # Of so many topics samples are kept.
@@ -144,6 +146,9 @@ class ClusterWatch:
             _log.exception("telling what was seen of the cluster failed")
 
     def _rest(self, began_s: float) -> None:
+        ended_s = time.monotonic()
+        # Where nobody answered it only waited, and the cluster is to be seen soon after it is back.
+        rested_s = ended_s + _REST * (ended_s - began_s) if self.why is None else ended_s
         while True:
             # Before it is seen whether to stop: who stops it wakes it after he has said so.
             self._woken.clear()
@@ -151,7 +156,7 @@ class ClusterWatch:
                 return
             now_s = time.monotonic()
             every_s = _OFTEN_S if now_s - self._asked_s < _WATCHED_S else _SELDOM_S
-            if (left_s := began_s + every_s - now_s) <= 0:
+            if (left_s := max(began_s + every_s, rested_s) - now_s) <= 0:
                 return
             self._woken.wait(left_s)
 
