@@ -162,7 +162,24 @@ def test_a_topic_that_is_not_compacted_and_not_served_is_counted_too(
     content = counted(served.url, topic_name)
     assert (content["cleanup_policy"], content["tables"], content["rows"]) == ("delete", [], {})
     census = content["census"]
-    assert [census[name] for name in ("records", "live_keys", "tombstones", "obsolete")] == [3, 1, 1, 1]
+    assert [census[name] for name in ("records", "live_keys", "tombstones")] == [3, 1, 1]
+    # Nothing takes the older record of a.
+    assert [census[name] for name in ("obsolete", "obsolete_share", "duplicate_factor")] == [None, None, None]
+    assert content["partitions"][0]["obsolete"] is None
+    components = told(served.url, "/openapi.json")[1]["components"]
+    jsonschema_rs.validate({"$ref": "#/components/schemas/topic", "components": components}, content)
+
+
+def test_each_record_is_the_last_word_of_a_key_or_obsolete(
+    connection: Connection, served: Running, topic_name: str
+) -> None:
+    create_topic(connection, topic_name, partitions=1)
+    write(connection, topic_name, [("a", "1"), ("a", None), ("a", "2"), ("b", None), ("b", None), ("c", "1")])
+    eventually(lambda: told(served.url, f"/topics/{topic_name}")[0] == 200)
+    content = counted(served.url, topic_name)
+    for numbers in (content["census"], content["partitions"][0]):
+        found = [numbers[name] for name in ("live_keys", "tombstones", "obsolete", "records")]
+        assert found == [2, 1, 3, 6]
 
 
 @pytest.mark.parametrize("name", ["nowhere", "__consumer_offsets", "%C3%A9"])

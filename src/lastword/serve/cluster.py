@@ -60,7 +60,7 @@ class ServedCluster:
         compacted = self._compacting.of(name)
         return json_answer(
             {
-                **topic_json(topic, counted, self._tables_of(name), is_counted_why=why),
+                **topic_json(topic, counted, self._tables_of(name), census_why=why),
                 "at": look.at,
                 "state": self._watch.state,
                 "why": self._watch.why or self._why_unknown([topic]),

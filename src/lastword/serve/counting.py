@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from lastword.core.clock import now_ms
 from lastword.core.errors import ClusterUnreachable, LastwordError, NotFound
 from lastword.kafka.connection import Connection
-from lastword.kafka.key_spread import PartitionScan, TopicScan, scan_topic
+from lastword.kafka.key_spread import TopicScan, scan_topic
 from lastword.kafka.topic_description import TopicDescription
 from lastword.serve.answers import told_outside
 from lastword.serve.samples import start_to_end
@@ -163,11 +163,6 @@ def too_much_to_read(topic: TopicDescription) -> str | None:
 
 def _not_read(name: str, too_much: str) -> str:
     return f"{too_much} to read:  lastword topic describe {name} --scan  counts them"
-
-
-def obsolete(scan: PartitionScan) -> int:
-    """Records that a later one of their key makes obsolete, or that have no key."""
-    return scan.records - scan.keys
 
 
 def _mark(topic: TopicDescription) -> _Mark:

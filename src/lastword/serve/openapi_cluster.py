@@ -137,7 +137,7 @@ def _cluster() -> Node:
 
 
 def _topic() -> Node:
-    numbers = ("records", "live_keys", "tombstones", "obsolete")
+    numbers = ("records", "live_keys", "tombstones")
     partition = closed(
         {
             "partition": COUNT,
@@ -145,11 +145,13 @@ def _topic() -> Node:
             "replicas": {"type": "array", "items": COUNT},
             "in_sync": {"type": "array", "items": COUNT},
             **dict.fromkeys(("start", "end", "stable", "bytes"), _MAYBE_COUNT),
-            **dict.fromkeys(numbers, _COUNTED),
+            **dict.fromkeys((*numbers, "obsolete"), _COUNTED),
         }
     )
     shares = dict.fromkeys(("obsolete_share", "duplicate_factor", "tombstone_share"), _RATE)
-    census = {**closed({"at": TIME, **dict.fromkeys(numbers, COUNT), **shares}), "type": ["object", "null"]}
+    obsolete = {**_MAYBE_COUNT, "description": "null where the topic is not compacted, or that is not known."}
+    counted = {"at": TIME, **dict.fromkeys(numbers, COUNT), "obsolete": obsolete, **shares}
+    census = {**closed(counted), "type": ["object", "null"]}
     setting = closed({"value": _TEXT, "source": {"enum": ["topic", "broker", "default"]}})
     return closed(
         {

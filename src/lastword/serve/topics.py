@@ -9,16 +9,19 @@ from lastword.core.errors import LastwordError
 from lastword.kafka.key_spread import PartitionScan, TopicScan
 from lastword.kafka.settings_table import TOPIC_SETTINGS
 from lastword.kafka.topic_description import PartitionDescription, TopicDescription
-from lastword.serve.counting import Counted, obsolete
+from lastword.serve.counting import Counted
 from lastword.serve.tables import ServedTable
+
+_NUMBERS = ("records", "live_keys", "tombstones", "obsolete")
 
 
 def topic_json(
-    topic: TopicDescription, counted: Counted | None, tables: Sequence[ServedTable], *, is_counted_why: str | None
+    topic: TopicDescription, counted: Counted | None, tables: Sequence[ServedTable], *, census_why: str | None
 ) -> dict[str, Any]:
     """What is known of the topic itself; the rest is how it was seen."""
     scan = None if counted is None else counted.scan
     scans = {} if scan is None else {each.partition: each for each in scan.partitions}
+    compacts = is_compacted(topic) is True
     return {
         "name": topic.name,
         "topic_id": topic.topic_id,
@@ -26,9 +29,9 @@ def topic_json(
         "tables": [table.name for table in tables],
         "settings": _settings(topic) if topic.settings else None,
         "bytes": topic.bytes_on_disk,
-        "partitions": [_partition(each, scans.get(each.partition)) for each in topic.partitions],
-        "census": None if counted is None or scan is None else {"at": counted.at, **_census(scan)},
-        "census_why": is_counted_why,
+        "partitions": [_partition(each, scans.get(each.partition), compacts=compacts) for each in topic.partitions],
+        "census": None if counted is None or scan is None else {"at": counted.at, **_census(scan, compacts=compacts)},
+        "census_why": census_why,
         "rows": {table.name: _rows(table) for table in tables},
     }
 
@@ -37,6 +40,12 @@ def cleanup_policy(topic: TopicDescription) -> str | None:
     """None where its settings are not known."""
     setting = topic.settings.get("cleanup.policy")
     return None if setting is None else setting.value
+
+
+def is_compacted(topic: TopicDescription) -> bool | None:
+    """Whether Kafka's cleaner takes what is obsolete from it; None where its settings are not known."""
+    policy = cleanup_policy(topic)
+    return None if policy is None else "compact" in policy.split(",")
 
 
 def _settings(topic: TopicDescription) -> Mapping[str, Any]:
@@ -48,7 +57,7 @@ def _settings(topic: TopicDescription) -> Mapping[str, Any]:
     }
 
 
-def _partition(described: PartitionDescription, scan: PartitionScan | None) -> dict[str, Any]:
+def _partition(described: PartitionDescription, scan: PartitionScan | None, *, compacts: bool) -> dict[str, Any]:
     return {
         "partition": described.partition,
         "leader": described.leader,
@@ -58,31 +67,34 @@ def _partition(described: PartitionDescription, scan: PartitionScan | None) -> d
         "end": described.end_offset,
         "stable": described.stable_offset,
         "bytes": described.bytes_on_disk,
-        "records": None if scan is None else scan.records,
-        "live_keys": None if scan is None else scan.live_keys,
-        "tombstones": None if scan is None else scan.tombstones,
-        "obsolete": None if scan is None else obsolete(scan),
+        **(dict.fromkeys(_NUMBERS) if scan is None else _counted([scan], compacts=compacts)),
     }
 
 
-def _census(scan: TopicScan) -> dict[str, Any]:
-    records = sum(each.records for each in scan.partitions)
-    live_keys = sum(each.live_keys for each in scan.partitions)
-    tombstones = sum(each.tombstones for each in scan.partitions)
-    superseded = sum(map(obsolete, scan.partitions))
+def _census(scan: TopicScan, *, compacts: bool) -> dict[str, Any]:
+    counted = _counted(scan.partitions, compacts=compacts)
+    records = counted["records"]
     return {
-        "records": records,
-        "live_keys": live_keys,
-        "tombstones": tombstones,
-        "obsolete": superseded,
-        "obsolete_share": _share(superseded, records),
-        "duplicate_factor": _share(records, live_keys),
-        "tombstone_share": _share(tombstones, records),
+        **counted,
+        "obsolete_share": _share(counted["obsolete"], records),
+        "duplicate_factor": _share(records, counted["live_keys"]) if compacts else None,
+        "tombstone_share": _share(counted["tombstones"], records),
     }
 
 
-def _share(part: int, whole: int) -> float | None:
-    return round(part / whole, 4) if whole else None
+def _counted(scans: Sequence[PartitionScan], *, compacts: bool) -> dict[str, Any]:
+    """Each record is the last word of its key, a value or a tombstone, or it is obsolete.
+
+    That is so where the cleaner compacts: elsewhere an older record, or one without a key, is as good as any.
+    """
+    records, keys = sum(each.records for each in scans), sum(each.keys for each in scans)
+    live_keys = sum(each.live_keys for each in scans)
+    obsolete = records - keys if compacts else None
+    return dict(zip(_NUMBERS, (records, live_keys, keys - live_keys, obsolete), strict=True))
+
+
+def _share(part: int | None, whole: int) -> float | None:
+    return round(part / whole, 4) if whole and part is not None else None
 
 
 def _rows(table: ServedTable) -> int | None:
