@@ -27,7 +27,7 @@ TOKEN = "read-0123456789abcdef"  # noqa: S105
 
 @pytest.fixture(scope="module")
 def topics(connection: Connection) -> Iterator[tuple[str, str]]:
-    """One of rows, and one in which two pipelines tell how they stand."""
+    """One of rows, and one in which a pipeline tells how it stands."""
     rows, statuses = (f"cluster-{uuid.uuid4().hex[:8]}-{what}" for what in ("rows", "status"))
     create_topic(connection, rows, partitions=3)
     create_topic(connection, statuses, partitions=1)
@@ -36,7 +36,7 @@ def topics(connection: Connection) -> Iterator[tuple[str, str]]:
             table.put(f"user-{number % 10}", {"n": number})
         table.delete("user-9")
     with Table(connection, statuses) as table:
-        table.put("teams", status_of("teams", now_ms() + 600_000))
+        table.put("a-note", {"of": "something else"})
         table.put("older", status_of("older", now_ms() - 60_000))
     yield rows, statuses
     delete_topic(connection, rows)
@@ -104,7 +104,12 @@ def test_a_topic_that_grows_has_a_rate_and_one_that_is_gone_is_not_told(
     eventually(lambda: not told_of())
 
 
-def test_pipelines_are_found_through_the_tables_that_have_their_status(served: Running) -> None:
+def test_pipelines_are_found_through_the_tables_that_have_their_status(
+    connection: Connection, served: Running, topics: tuple[str, str]
+) -> None:
+    with Table(connection, topics[1]) as table:
+        table.put("teams", status_of("teams", now_ms()))
+    eventually(lambda: len(cluster_at(served.url)["pipelines"]) == 2)
     older, teams = cluster_at(served.url)["pipelines"]
     assert (older["app"], older["table"], older["state"]) == ("older", "statuses", "silent")
     assert teams["state"] == "running"

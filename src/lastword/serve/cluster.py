@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from lastword.kafka.topic_description import TopicDescription
 from lastword.serve.answers import COMMON, Answer, Refused, json_answer, told_outside
 from lastword.serve.compacting import Compacting, Held, not_local
 from lastword.serve.counting import Counting, too_much_to_read
-from lastword.serve.pipelines import pipelines
+from lastword.serve.pipelines import Pipelines
 from lastword.serve.samples import start_to_end, total
 from lastword.serve.tables import ServedTable
 from lastword.serve.topics import cleanup_policy, topic_json
@@ -38,6 +39,7 @@ class ServedCluster:
         )
         self._counting = Counting(connection)
         self._compacting = Compacting(connection, home, ended=self._counting.again)
+        self._pipelines = Pipelines(tables)
         self._answer = b""
         self._make()
 
@@ -122,7 +124,7 @@ class ServedCluster:
             "controller": None if cluster is None else cluster.controller,
             "topics": [self._topic(topic) for topic in topics],
             "board": self._has_board,
-            "pipelines": pipelines(self._tables, now_ms()),
+            "pipelines": self._pipelines.as_json(now_ms(), time.monotonic()),
             "history": self._watch.samples.as_json(),
         }
 

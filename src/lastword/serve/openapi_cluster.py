@@ -200,7 +200,7 @@ def _pipeline() -> Node:
         {
             "app": _TEXT,
             "table": {**_TEXT, "description": "The served table that has its status."},
-            "state": {"enum": ["running", "silent"], "description": "silent: no status for 10 s."},
+            "state": {"enum": ["running", "silent"], "description": "silent: no new status for 10 s."},
             "at": TIME,
             "started": TIME,
             "generation": COUNT,

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from lastword.core.record import Record
 from lastword.serve.answers import Refused
 from lastword.serve.tables import ServedTable
 
 # A status comes every two seconds.
-_SILENT_MS = 10_000
+_SILENT_S = 10.0
 # A table of statuses has a row for each pipeline; one with more rows is not looked through.
 _MOST_ROWS = 100
+
+# A row by its table and key, and where in the topic it stands.
+_Named = tuple[str, bytes | None]
+_Place = tuple[int, int]
 
 
 class _Status(msgspec.Struct):
@@ -34,30 +39,60 @@ class _Status(msgspec.Struct):
     emits: list[str] | None = None
 
 
-def pipelines(tables: Iterable[ServedTable], now_ms: int) -> list[dict[str, Any]]:
-    """How each pipeline stands whose status table is served."""
-    return [_told(table.name, status, now_ms) for table in tables for status in _statuses(table)]
+class Pipelines:
+    """How each pipeline stands whose status table is served; asked by one thread at a time."""
+
+    def __init__(self, tables: Iterable[ServedTable]) -> None:
+        self._tables = tables
+        self._age = Age()
+
+    def as_json(self, now_ms: int, now_s: float) -> list[dict[str, Any]]:
+        found = [(table.name, row, status) for table in self._tables for row, status in _statuses(table)]
+        ages_s = self._age.of_all(
+            {(name, row.key): ((row.partition, row.offset), status.at) for name, row, status in found}, now_ms, now_s
+        )
+        return [_told(name, status, ages_s[name, row.key]) for name, row, status in found]
 
 
-def _statuses(table: ServedTable) -> Iterator[_Status]:
+class Age:
+    """How long rows have been as they are, by this server's clock: that of their writer may be ahead, or behind."""
+
+    def __init__(self) -> None:
+        # Since when each is where it is.
+        self._since: dict[_Named, tuple[_Place, float]] = {}
+
+    def of_all(self, rows: Mapping[_Named, tuple[_Place, int]], now_ms: int, now_s: float) -> dict[_Named, float]:
+        """In seconds, of rows with their writers' times; what is not given is forgotten."""
+        since = {}
+        for named, (place, at) in rows.items():
+            known = self._since.get(named)
+            if known is None:
+                # Seen for the first time: only its writer knows, and nothing is younger than now.
+                known = place, now_s - max(0, now_ms - at) / 1000
+            since[named] = known if known[0] == place else (place, now_s)
+        self._since = since
+        return {named: now_s - at_s for named, (_, at_s) in since.items()}
+
+
+def _statuses(table: ServedTable) -> Iterator[tuple[Record, _Status]]:
     if table.value_codec.name != "json":
         return
     try:
-        values = table.ask(lambda store: [row.value for row in store.scan()] if len(store) <= _MOST_ROWS else [])
+        rows = table.ask(lambda store: list(store.scan()) if len(store) <= _MOST_ROWS else [])
     except Refused:
         return
-    for value in values:
+    for row in rows:
         try:
-            yield msgspec.json.decode(value or b"", type=_Status)
+            yield row, msgspec.json.decode(row.value or b"", type=_Status)
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            return  # a table of something else
+            continue  # something else
 
 
-def _told(table: str, status: _Status, now_ms: int) -> dict[str, Any]:
+def _told(table: str, status: _Status, age_s: float) -> dict[str, Any]:
     return {
         "app": status.app,
         "table": table,
-        "state": "running" if now_ms - status.at < _SILENT_MS else "silent",
+        "state": "running" if age_s < _SILENT_S else "silent",
         "at": status.at,
         "started": status.started,
         "generation": status.generation,
