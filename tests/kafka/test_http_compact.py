@@ -17,7 +17,7 @@ from lastword.kafka.local import LocalCluster
 from lastword.kafka.topics import create_topic, delete_topic
 from lastword.serve import compacting as compacting_module
 from lastword.serve.answers import Refused
-from lastword.serve.compacting import Compacting, Held
+from lastword.serve.compacting import Compacted, Compacting, Held
 from lastword.serve.running import Front, Running, Wanted, running
 from lastword.serve.tokens import Tokens
 from support.clusters_served import home_of, told
@@ -48,7 +48,12 @@ def await_seen(url: str, topic: str, **headers: str) -> None:
 
 
 def begin(compacting: Compacting, connection: Connection, topic: str) -> None:
-    compacting.begin(topic, Held(bytes=None, records=None), cluster_id=str(connection.reach().cluster_id))
+    cluster_id = str(connection.reach().cluster_id)
+    compacting.begin(topic, Held(bytes=None, records=None), topic_id=f"id of {topic}", cluster_id=cluster_id)
+
+
+def of(compacting: Compacting, topic: str) -> Compacted | None:
+    return compacting.of(f"id of {topic}")
 
 
 def refusal(url: str, topic: str, **headers: str) -> tuple[int, Any]:
@@ -118,7 +123,7 @@ def test_while_one_runs_no_other_begins_and_its_end_puts_the_settings_back(
     begin(compacting, connection, topic_name)
 
     def step() -> str | None:
-        told = compacting.of(topic_name)
+        told = of(compacting, topic_name)
         return None if told is None else told.step
 
     eventually(lambda: step() == "wait")
@@ -129,7 +134,7 @@ def test_while_one_runs_no_other_begins_and_its_end_puts_the_settings_back(
 
     compacting.close()
 
-    told = compacting.of(topic_name)
+    told = of(compacting, topic_name)
     assert told is not None
     assert (told.state, told.why, ended) == ("failed", "the server was stopped", [topic_name])
     assert set_on_topic(connection, topic_name) == settings
@@ -142,9 +147,39 @@ def test_a_failure_is_told_in_words_without_an_address(connection: Connection, t
     begin(compacting, connection, topic_name)
     eventually(lambda: bool(ended))
     compacting.close()
-    told = compacting.of(topic_name)
+    told = of(compacting, topic_name)
     assert told is not None
     assert (told.state, told.why) == ("failed", "the topic is gone")
+
+
+def test_a_topic_that_is_made_anew_was_not_compacted_yet(connection: Connection, served: Running, topic: str) -> None:
+    def seen() -> Any:
+        status, content = told(served.url, f"/topics/{topic}")
+        return content if status == 200 else {"compaction": ...}
+
+    assert told(served.url, f"/topics/{topic}/compact", "POST")[0] == 202
+    eventually(lambda: seen()["compaction"]["state"] != "running", within_s=60)
+    delete_topic(connection, topic)
+    make_topic(connection, topic, partitions=1)
+    eventually(lambda: seen()["compaction"] is None)
+
+
+def test_one_that_gets_no_thread_leaves_nothing_that_runs(
+    connection: Connection, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_thread(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    ended = list[str]()
+    compacting = Compacting(connection, tmp_path, ended=ended.append)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", no_thread)
+        with pytest.raises(RuntimeError, match="new thread"):
+            begin(compacting, connection, topic_name)
+    assert of(compacting, topic_name) is None
+    begin(compacting, connection, topic_name)
+    eventually(lambda: bool(ended))
+    compacting.close()
 
 
 def test_settings_that_could_not_be_put_back_at_its_end_are_put_back_later_by_the_server(

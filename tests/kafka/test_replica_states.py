@@ -28,7 +28,7 @@ from lastword.kafka.topics import alter_topic, create_topic
 from lastword.replica.replica import Replica
 from lastword.serve.running import Front, Wanted, running
 from lastword.table import Table
-from support.clusters_served import told
+from support.clusters_served import home_of, told
 from support.command_line import JARS
 from support.logs import Act, Put, leave_open, write_log
 from support.replicas import (
@@ -307,14 +307,15 @@ def test_a_server_tells_of_a_cluster_that_is_away_as_it_was_and_sees_it_come_bac
 ) -> None:
     create_topic(fragile.connection, "seen", partitions=1)
     threads = set(threading.enumerate())
-    with running(fragile.connection, [Wanted.parse("seen=seen")], tmp_path, Front(port=0)) as made:
+    home = home_of(fragile, tmp_path)
+    with running(fragile.connection, [Wanted.parse("seen=seen")], tmp_path / "data", Front(port=0), home=home) as made:
 
         def is_state(state: str) -> bool:
             return bool(told(made.url, "/cluster")[1]["state"] == state)
 
         eventually(lambda: is_state("connected"))
         before = told(made.url, "/cluster")[1]
-        assert before["is_local"] is False
+        assert before["is_local"] is True
         fragile.stop()
         eventually(lambda: is_state("away"))
         away = told(made.url, "/cluster")[1]
@@ -322,6 +323,8 @@ def test_a_server_tells_of_a_cluster_that_is_away_as_it_was_and_sees_it_come_bac
         assert [topic["name"] for topic in away["topics"]] == [topic["name"] for topic in before["topics"]]
         assert "lastword broker status" in away["why"]
         assert fragile.connection.bootstrap_servers not in away["why"]
+        status, refused = told(made.url, "/topics/seen/compact", "POST")
+        assert (status, refused["error"]["code"]) == (503, "not_ready")
         fragile.start()
         eventually(lambda: is_state("connected"))
         assert told(made.url, "/cluster")[1]["at"] > away["at"]

@@ -18,7 +18,7 @@ from lastword.serve.counting import Counting, too_much_to_read
 from lastword.serve.pipelines import Pipelines
 from lastword.serve.samples import start_to_end, total
 from lastword.serve.tables import ServedTable
-from lastword.serve.topics import cleanup_policy, topic_json
+from lastword.serve.topics import cleanup_policy, is_compacted, topic_json
 from lastword.serve.watching_cluster import ClusterWatch, Look
 
 _NO_SETTINGS = "settings of {} are not known: they need the right DescribeConfigs on the topic"
@@ -59,7 +59,7 @@ class ServedCluster:
         """One topic, which is counted then; not for the event loop. Refused where there is none."""
         look, topic = self._seen(name)
         counted, why = self._counting.of(topic)
-        compacted = self._compacting.of(name)
+        compacted = self._compacting.of(topic.topic_id)
         return json_answer(
             {
                 **topic_json(topic, counted, self._tables_of(name), census_why=why),
@@ -77,8 +77,10 @@ class ServedCluster:
         look, topic = self._seen(name)
         if not look.is_local:
             raise not_local()
-        policy = cleanup_policy(topic)
-        if policy is not None and "compact" not in policy.split(","):
+        if self._watch.state == "away":
+            raise Refused(503, "not_ready", "the cluster is away", "ask again soon; how it stands is at /cluster")
+        if is_compacted(topic) is False:
+            policy = cleanup_policy(topic)
             hint = f"change it with  lastword topic alter {name} --set cleanup.policy=compact"
             raise Refused(409, "not_compacted", f"its cleanup.policy is {policy or 'empty'}, so nothing of it is", hint)
         if start_to_end(topic) is None:
@@ -90,7 +92,7 @@ class ServedCluster:
         counted = self._counting.known(name)
         records = None if counted is None else sum(each.records for each in counted.partitions)
         before = Held(bytes=topic.bytes_on_disk, records=records)
-        begun = self._compacting.begin(name, before, cluster_id=look.cluster.cluster_id)
+        begun = self._compacting.begin(name, before, topic_id=topic.topic_id, cluster_id=look.cluster.cluster_id)
         return json_answer({"state": begun.state, "began": begun.began})._replace(status=202)
 
     def _seen(self, name: str) -> tuple[Look, TopicDescription]:

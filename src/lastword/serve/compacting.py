@@ -68,16 +68,17 @@ class Compacting:
         self._home = home
         self._ended = ended
         self._lock = threading.Lock()
+        # By the topic's id: one made anew is another.
         self._last: OrderedDict[str, Compacted] = OrderedDict()
         self._running: str | None = None
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
 
-    def of(self, topic: str) -> Compacted | None:
+    def of(self, topic_id: str) -> Compacted | None:
         """The last compaction of a topic that was asked for here; None when none was."""
-        return self._last.get(topic)
+        return self._last.get(topic_id)
 
-    def begin(self, topic: str, before: Held, *, cluster_id: str) -> Compacted:
+    def begin(self, topic: str, before: Held, *, topic_id: str, cluster_id: str) -> Compacted:
         """Refused while another one runs, and where the cluster is none of this home."""
         home = self._home
         if home is None:
@@ -87,17 +88,22 @@ class Compacting:
                 raise stopping()
             if self._running is not None:
                 raise Refused(409, "already_running", f"{self._running} is being compacted", "wait until it is done")
-            self._running = topic
             begun = Compacted(
                 state="running", began=now_ms(), ended=None, step=None, why=None, before=before, after=None
             )
-            self._last.pop(topic, None)
-            self._keep(topic, begun)
             # A daemon: a cluster that hangs must not hold up a stop. The journal has what is to be put back then.
-            self._thread = threading.Thread(
-                target=self._run, args=(topic, cluster_id, home), name="compacting", daemon=True
+            thread = threading.Thread(
+                target=self._run, args=(topic, topic_id, cluster_id, home), name="compacting", daemon=True
             )
-            self._thread.start()
+            self._last.pop(topic_id, None)
+            self._keep(topic_id, begun)
+            try:
+                thread.start()
+            except BaseException:
+                # The system has no thread to give: it does not run, and the next may.
+                del self._last[topic_id]
+                raise
+            self._running, self._thread = topic, thread
             return begun
 
     def close(self) -> None:
@@ -107,28 +113,28 @@ class Compacting:
         if thread is not None:
             thread.join(_STOP_S)
 
-    def _run(self, topic: str, cluster_id: str, home: Path) -> None:
+    def _run(self, topic: str, topic_id: str, cluster_id: str, home: Path) -> None:
         def at_step(step: str) -> None:
-            self._keep(topic, replace(self._last[topic], step=step))
+            self._keep(topic_id, replace(self._last[topic_id], step=step))
 
         try:
             done = compact_topic(self._connection, topic, home=home, at_step=at_step, check_wanted=self._check_wanted)
-            told = _done(self._last[topic], done)
+            told = _done(self._last[topic_id], done)
         except _Stopping:
-            told = self._failed(topic, "the server was stopped")
+            told = self._failed(topic_id, "the server was stopped")
         except ClusterUnreachable:
-            told = self._failed(topic, _AWAY)
+            told = self._failed(topic_id, _AWAY)
         except NotFound:
-            told = self._failed(topic, "the topic is gone")
+            told = self._failed(topic_id, "the topic is gone")
         except LastwordError as failure:
-            told = self._failed(topic, told_outside(str(failure), self._connection.bootstrap_servers, _FAILED))
+            told = self._failed(topic_id, told_outside(str(failure), self._connection.bootstrap_servers, _FAILED))
             if told.why == _FAILED:
                 _log.warning("compacting %s: %s", topic, failure)
         except Exception:
             _log.exception("compacting %s failed", topic)
-            told = self._failed(topic, _FAILED)
+            told = self._failed(topic_id, _FAILED)
         with self._lock:
-            self._keep(topic, told)
+            self._keep(topic_id, told)
             self._running = None
         self._ended(topic)
         self._put_back(topic, cluster_id, home)
@@ -139,11 +145,11 @@ class Compacting:
             with suppress(LastwordError):
                 restore_left_behind(self._connection, home, _log.info)
 
-    def _failed(self, topic: str, why: str) -> Compacted:
-        return replace(self._last[topic], state="failed", ended=now_ms(), why=why)
+    def _failed(self, topic_id: str, why: str) -> Compacted:
+        return replace(self._last[topic_id], state="failed", ended=now_ms(), why=why)
 
-    def _keep(self, topic: str, told: Compacted) -> None:
-        self._last[topic] = told
+    def _keep(self, topic_id: str, told: Compacted) -> None:
+        self._last[topic_id] = told
         while len(self._last) > _MOST_KEPT:
             self._last.popitem(last=False)
 
