@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
+from lastword.kafka.bounded import Progress
 from lastword.kafka.connection import Connection
+from lastword.kafka.key_spread import TopicScan, scan_topic
 from lastword.kafka.topic_description import TopicDescription, describe_topic
 from lastword.kafka.topics import create_topic, delete_topic
 from lastword.serve import counting as counting_module
@@ -61,3 +65,53 @@ def test_an_older_count_says_why_there_is_no_newer_one(
     assert counted is not None
     assert counted.scan is not None
     assert (counted.scan.partitions[0].records, why) == (4, "the topic is gone")
+
+
+def test_what_changes_while_it_is_counted_is_counted_again(
+    connection: Connection, topic: TopicDescription, counting: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = list[TopicScan]()
+
+    def changed_at_its_end(connection: Connection, name: str, progress: Progress) -> TopicScan:
+        counts.append(scan_topic(connection, name, progress))
+        if len(counts) == 1:
+            write(connection, name, [("d", "1")])
+            counting.again(name)
+        return counts[-1]
+
+    monkeypatch.setattr(counting_module, "scan_topic", changed_at_its_end)
+
+    def records() -> int | None:
+        counting.of(topic)
+        scan = counting.known(topic.name)
+        return None if scan is None else scan.partitions[0].records
+
+    # Sooner than the half minute after which one that has changed is counted anyway.
+    eventually(lambda: records() == 5, within_s=15)
+    assert len(counts) == 2
+
+
+def test_a_count_that_hangs_does_not_hold_up_a_stop(
+    topic: TopicDescription, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hangs, goes_on = threading.Event(), threading.Event()
+
+    def hanging(*_: object) -> TopicScan:
+        hangs.set()
+        goes_on.wait(60)
+        return TopicScan(partitions=())
+
+    monkeypatch.setattr(counting_module, "scan_topic", hanging)
+    monkeypatch.setattr(counting_module, "_STOP_S", 0.2)
+    counting = Counting(connection)
+    counting.of(topic)
+    assert hangs.wait(10)
+    began = time.monotonic()
+    counting.close()
+    took = time.monotonic() - began
+    (thread,) = [each for each in threading.enumerate() if each.name == "counting"]
+    # Nor the end of the process.
+    assert (took < 5, thread.daemon) == (True, True)
+    goes_on.set()
+    thread.join(10)
+    assert not thread.is_alive()

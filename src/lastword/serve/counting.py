@@ -6,8 +6,8 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from queue import SimpleQueue
 
 from lastword.core.clock import now_ms
 from lastword.core.errors import ClusterUnreachable, LastwordError, NotFound
@@ -26,6 +26,8 @@ _AGAIN_S = 30.0
 _SHARE = 0.1
 _MOST_KEPT = 200
 _PATIENCE_S = 3.0
+# Of a thread that ends with the process at the latest.
+_STOP_S = 5.0
 BEING_COUNTED = "being counted"
 _FAILED = "counting failed: the server's own output says why"
 
@@ -70,8 +72,12 @@ class Counting:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         # In the order in which they come to be counted; the first is.
         self._wanted: list[str] = []
+        # Whether the one that is being counted has changed meanwhile.
+        self._is_outdated = False
         self._is_stopping = False
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="counting")
+        # None at the end.
+        self._queue: SimpleQueue[TopicDescription | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
 
     def of(self, topic: TopicDescription) -> tuple[Counted | None, str | None]:
         """What is known of a topic, and why no more is; it is counted again if it has changed."""
@@ -86,8 +92,7 @@ class Counting:
                 return counted, _not_read(topic.name, too_much)
             is_due = kept is None or (kept.mark != _mark(topic) and time.monotonic() >= kept.next_s)
             if is_due and topic.name not in self._wanted and not self._is_stopping:
-                self._wanted.append(topic.name)
-                self._thread.submit(self._count, topic)
+                self._want(topic)
             if counted is not None:
                 return counted, counted.why
             return None, kept.counted.why if kept is not None else self._why_waiting(topic.name)
@@ -101,11 +106,30 @@ class Counting:
         """The next who asks has it counted anew: it has changed."""
         with self._lock:
             if (kept := self._kept.get(name)) is not None:
-                self._kept[name] = _Kept(counted=kept.counted, topic_id=kept.topic_id, mark=(), next_s=0.0)
+                self._kept[name] = replace(kept, mark=(), next_s=0.0)
+            if self._wanted[:1] == [name]:
+                self._is_outdated = True
 
     def close(self) -> None:
-        self._is_stopping = True
-        self._thread.shutdown(cancel_futures=True)
+        with self._lock:
+            self._is_stopping = True
+            thread = self._thread
+        self._queue.put(None)
+        if thread is not None:
+            thread.join(_STOP_S)
+
+    def _want(self, topic: TopicDescription) -> None:
+        if self._thread is None:
+            # A daemon: a cluster that hangs must not hold up a stop.
+            thread = threading.Thread(target=self._run, name="counting", daemon=True)
+            thread.start()
+            self._thread = thread
+        self._wanted.append(topic.name)
+        self._queue.put(topic)
+
+    def _run(self) -> None:
+        while (topic := self._queue.get()) is not None and not self._is_stopping:
+            self._count(topic)
 
     def _why_waiting(self, name: str) -> str:
         if not self._wanted or self._wanted[0] == name:
@@ -141,6 +165,8 @@ class Counting:
                 counted = replace(before.counted, why=why)
             # One that failed comes again in time, changed or not.
             mark = () if scan is None else _mark(topic)
+            if self._is_outdated:
+                self._is_outdated, mark, next_s = False, (), 0.0
             self._kept[topic.name] = _Kept(counted=counted, topic_id=topic.topic_id, mark=mark, next_s=next_s)
             while len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
