@@ -6,6 +6,7 @@ partition goes from one leader to the next) is told as not known: one topic's tr
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,8 @@ from lastword.kafka.topic_description import (
     partition_of,
 )
 from lastword.kafka.topic_names import is_internal
+
+_log = logging.getLogger(__name__)
 
 # For each topic and partition.
 _Offsets = Mapping[tuple[str, int], int]
@@ -93,13 +96,17 @@ def _topics(connection: Connection, admin: AdminClient, names: list[str]) -> dic
 
 
 def _found(connection: Connection, admin: AdminClient, names: list[str]) -> dict[str, Any]:
-    found = {}
+    """The topics that can be described; one of our errors when none can, for another reason than that it is gone."""
+    found, failed = {}, None
     for name, future in described_topics(connection, admin, names).items():
         try:
             found[name] = future.result()
         except KafkaException as failure:
             if failure.args[0].code() not in NOT_THERE:
-                raise translated(failure, f"topic {name!r}") from None
+                failed = translated(failure, f"topic {name!r}")
+    if failed is not None and not found:
+        # Nobody answered: that is no cluster without topics.
+        raise failed
     return dict(sorted(found.items()))
 
 
@@ -143,3 +150,7 @@ def _sizes(connection: Connection, names: list[str]) -> tuple[Mapping[str, Sizes
         return (all_sizes_on_disk(connection, names) if names else {}), None
     except LastwordError as refusal:
         return {}, str(refusal)
+    except Exception as failure:
+        # kafka-python, a client of its own, has trouble of its own: all but the sizes was answered.
+        _log.debug("asking for sizes on disk failed", exc_info=True)
+        return {}, f"sizes on disk are not known: asking for them failed with {type(failure).__name__}"

@@ -1,4 +1,4 @@
-"""The settings of one topic as the cluster has them: what is in force, and what is set on the topic itself."""
+"""The settings of topics as the cluster has them: what is in force, who set it, and how it is changed."""
 
 from __future__ import annotations
 
