@@ -78,8 +78,8 @@ class Metrics(Collector):
         poison = GaugeMetricFamily("lastword_poison_rows", "Rows whose value the codec can't read.", labels=["table"])
         for table in self._tables:
             ready.add_metric([table.name], table.replica.state.name == "ready")
-            if table.replica.state.name != "connecting":
-                lag.add_metric([table.name], table.replica.lag)
+            if (behind := table.lag) is not None:
+                lag.add_metric([table.name], behind)
             try:
                 at, count, records, unread = table.ask(_standing)
             except Refused:

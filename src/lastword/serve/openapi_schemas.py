@@ -243,7 +243,7 @@ def _standing() -> Node:
         "partitions": COUNT,
         "rows": {**COUNT, "type": ["integer", "null"], "description": "null while there is nothing right to show."},
         "position": ref("position"),
-        "lag": {**COUNT, "type": ["integer", "null"], "description": "null while the cluster is away."},
+        "lag": {**COUNT, "type": ["integer", "null"], "description": "null while it does not follow its topic."},
         "state": {"enum": ["connecting", "catching-up", "ready", "failed"]},
         "why": {"type": ["string", "null"]},
         "deletes": {
