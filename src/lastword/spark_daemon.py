@@ -23,6 +23,9 @@ def leave_zips() -> None:
     """Takes pyspark as it is installed, where the zips that Spark names are a part of that."""
     folder = _installed()
     zips = {place for place in sys.path if place.endswith(".zip") and folder in Path(place).parents}
+    if PathFinder.find_spec("py4j", [place for place in sys.path if place not in zips]) is None:
+        # Not installed beside it, as in a Spark that was unpacked: its zip is the only one there is.
+        zips = {place for place in zips if not Path(place).name.startswith("py4j-")}
     sys.path[:] = [place for place in sys.path if place not in zips]
     for place in zips:
         sys.path_importer_cache.pop(place, None)

@@ -44,6 +44,20 @@ def test_zips_of_another_spark_stay(places: list[str]) -> None:
     assert sys.path == ["/opt/spark/python/lib/pyspark.zip", *before]
 
 
+def test_a_zip_of_py4j_stays_where_py4j_is_not_installed(places: list[str], tmp_path: Path) -> None:
+    (tmp_path / "pyspark").symlink_to(INSTALLED, target_is_directory=True)
+    theirs, py4j = (str(tmp_path / "pyspark" / "python" / "lib" / name) for name in ("pyspark.zip", "py4j-0.1-src.zip"))
+    before = list(places)
+
+    sys.path[:] = [theirs, py4j, str(tmp_path)]
+    leave_zips()
+    assert sys.path == [py4j, str(tmp_path)]
+
+    sys.path[:] = [theirs, py4j, str(tmp_path), *before]
+    leave_zips()
+    assert sys.path == [str(tmp_path), *before]
+
+
 def test_without_an_installed_pyspark_its_zips_stay(places: list[str]) -> None:
     zips = str(INSTALLED / "python" / "lib" / "pyspark.zip")
     sys.path[:] = [zips]
