@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from lastword.kafka.connection import Connection
 from lastword.kafka.local import LocalCluster
@@ -17,6 +18,10 @@ from lastword.kafka.topics import create_topic, delete_topic
 from lastword.table import Table
 from support.command_line import JARS, CommandLine
 from support.processes import started_with
+
+# What a generated example takes says more about the machine than about the code.
+settings.register_profile("lastword", deadline=None)
+settings.load_profile("lastword")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

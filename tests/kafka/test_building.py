@@ -113,7 +113,7 @@ def unsplit(log: list[Act]) -> list[Act]:
 
 
 @given(log=logs)
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_built_store_is_the_fold_of_what_was_committed_with_any_memory(
     connection: Connection, log: list[Act]
 ) -> None:

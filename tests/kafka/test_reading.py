@@ -29,7 +29,7 @@ def check_against_the_law(connection: Connection, topic: str, committed: list[Re
 
 
 @given(log=logs)
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_table_is_the_fold_of_what_was_committed(connection: Connection, log: list[Act]) -> None:
     with fresh_topic(connection) as topic:
         check_against_the_law(connection, topic, write_log(connection, topic, log))

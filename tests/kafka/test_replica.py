@@ -31,7 +31,7 @@ from support.waiting import eventually
 
 
 @given(before=logs, while_running=logs, while_away=logs)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_rows_are_the_fold_of_what_was_committed(
     connection: Connection,
     tmp_path_factory: pytest.TempPathFactory,

@@ -73,7 +73,7 @@ def disagreements(table: DataFrame, records: Iterable[Record]) -> list[str]:
 
 @pytest.mark.quick
 @given(logs=many_logs)
-@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_newest_record_of_each_key_is_the_fold_whatever_shares_a_bit_of_the_map(
     spark: SparkSession, logs: list[list[Any]]
 ) -> None:
@@ -85,7 +85,7 @@ def test_the_newest_record_of_each_key_is_the_fold_whatever_shares_a_bit_of_the_
 
 @pytest.mark.quick
 @given(before=many_logs, after=many_logs, overlap=st.integers(0, 5))
-@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_changes_merged_into_a_state_give_the_fold_of_both_even_when_they_overlap(
     spark: SparkSession,
     before: list[list[Any]],

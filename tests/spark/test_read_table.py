@@ -69,7 +69,7 @@ def puts(*rows: tuple[bytes | None, bytes | None, int]) -> list[Act]:
 
 @pytest.mark.soak
 @given(log=logs)
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_table_is_the_fold_of_what_was_committed_and_the_replica_before_and_after_compaction(
     spark: SparkSession,
     connection: Connection,

@@ -63,7 +63,7 @@ def rows_after(log: list[tuple[list[Record], bool]], folder: Path) -> list[Recor
 
 
 @given(batches)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_rows_in_key_order_are_the_fold_wherever_they_were_spilled(
     log: list[tuple[list[tuple[int, bytes | None, bytes | None]], bool]],
 ) -> None:

@@ -53,7 +53,7 @@ def disagreements(records: list[Record], found: list[Record]) -> list[str]:
 
 
 @given(log=logs, memory_bytes=st.sampled_from([PLENTY, 0, 400, 2000]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_rows_are_the_fold_with_any_bound_on_memory(
     log: list[tuple[bytes | None, bytes | None]], memory_bytes: int
 ) -> None:

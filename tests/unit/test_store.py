@@ -84,7 +84,7 @@ def disagreements(store: Store, records: list[Record]) -> list[str]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.lists(entries, max_size=6), max_size=6), st.booleans())
 def test_the_rows_are_the_fold_in_any_batching(
     batches: list[list[tuple[bytes, bytes | None, int, int]]], reopen: bool
@@ -116,7 +116,7 @@ def test_the_oracle_objects_to_a_row_too_many_a_row_too_few_and_a_wrong_count(tm
         assert disagreements(store, records) == ["count 3"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.lists(entries, max_size=6), max_size=6))
 def test_changes_in_their_order_lead_to_what_the_table_shows(
     batches: list[list[tuple[bytes, bytes | None, int, int]]],
