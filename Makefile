@@ -10,16 +10,17 @@ WORKERS ?= 3
 # Of the tests on Kafka those that also run on a cluster that is locked; `make soak` takes them all.
 LOCKED := $(addprefix tests/kafka/test_,row_verbs.py groups.py)
 
-.PHONY: help setup up down test soak check bench docs lock clean
+.PHONY: help setup up down test soak check bench docs screenshots lock clean
 
 help:
 	@echo "make setup   the virtual environment .venv with the command lastword, the jars of Kafka and Spark, and Spark made ready"
 	@echo "make up      Kafka, generated users, the pipeline on Spark, HTTP; prints 'ready' (PORT=19092 HTTP_PORT=18090 for other ports, SECURE=1: locked)"
 	@echo "make down    end it all (the data is kept)"
-	@echo "make test    the tests, on real Kafka and real Spark"
+	@echo "make test    the tests, on real Kafka, real Spark and a real browser"
 	@echo "make check   lint, types, layers and unit tests (under a minute)"
 	@echo "make soak    the crash tests with their counts turned up"
 	@echo "make bench   the benchmarks, into docs/benchmarks.md"
+	@echo "make screenshots  every view of the console, light and dark, into docs/screenshots/"
 	@echo "make docs    write the generated pages of docs/ again"
 	@echo "make lock    resolve requirements.lock, the benchmarks' packages and the jar locks again"
 	@echo "make clean   remove the virtual environment and caches"
@@ -48,10 +49,12 @@ test: setup check
 	$(BIN)/python -m pytest tests/kafka -m "not long" --numprocesses $(WORKERS) --dist worksteal --durations 15
 	$(BIN)/python -m pytest $(LOCKED) --security scram-tls --numprocesses $(WORKERS) --dist worksteal
 	$(BIN)/python -m pytest tests/spark -m quick --durations 5
+	$(BIN)/python -m pytest tests/browser -m "not long" --numprocesses 2 --dist loadfile --durations 5
 
 soak: setup
 	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/kafka -m "soak or long"
 	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/spark
+	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/browser -m "soak or long"
 	$(BIN)/python -m pytest tests/kafka -m "not long" --security scram-tls --numprocesses $(WORKERS) --dist worksteal
 
 check: $(STAMP)
@@ -63,6 +66,9 @@ check: $(STAMP)
 
 bench: setup
 	$(LASTWORD) bench all --write docs/benchmarks.md
+
+screenshots: setup
+	PYTHONPATH=tests $(BIN)/python scripts/screenshots.py
 
 docs: $(STAMP)
 	$(BIN)/python scripts/write_docs.py

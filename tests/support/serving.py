@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -25,12 +26,20 @@ class Answer(NamedTuple):
 class Instance:
     """Serves tables (`users=topic`) from a folder of its own; gone at the end of the `with` block."""
 
-    def __init__(self, lastword: CommandLine, folder: Path, *tables: str, port: int = 0, board: bool = False) -> None:
+    def __init__(
+        self,
+        lastword: CommandLine,
+        folder: Path,
+        *tables: str,
+        port: int = 0,
+        board: bool = False,
+        options: Sequence[str] = (),
+    ) -> None:
         self.folder = folder
         self.port = port
         self._lastword = lastword
         self._tables = tables
-        self._board = ("--board",) if board else ()
+        self._options = (*(("--board",) if board else ()), *options)
         self._process: subprocess.Popen[str] | None = None
 
     @property
@@ -40,7 +49,7 @@ class Instance:
     def start(self) -> None:
         """Returns when all of it is ready."""
         tables = [word for table in self._tables for word in ("--table", table)]
-        words = ("serve", *tables, "--port", str(self.port), "--data", str(self.folder), *self._board)
+        words = ("serve", *tables, "--port", str(self.port), "--data", str(self.folder), *self._options)
         self._process = self._lastword.start(*words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         assert self._process.stdout is not None
         said = []

@@ -1,0 +1,80 @@
+"""A cluster in a home of its own, the tables that the console's tests look at, and HTTP over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lastword.board.topics import STATUS
+from lastword.demo.topics import fill_profiles, make_fraud_topics
+from lastword.kafka.connection import Connection
+from lastword.kafka.local import LocalCluster
+from lastword.kafka.topics import create_topic
+from lastword.table import Table
+from support.boards import act, stats, tell_status, write
+from support.command_line import JARS, CommandLine
+from support.serving import Instance
+
+# By the name in addresses. `plain` has text as values, `packed` bytes.
+TABLES = {
+    "users": "user-profiles",
+    "team_stats": "team_stats",
+    STATUS: STATUS,
+    "odd": "odd",
+    "plain": "plain,value=string",
+    "packed": "packed,value=bytes",
+    "busy": "busy",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """What runs: a local cluster and one server; others may be started beside it."""
+
+    line: CommandLine
+    cluster: LocalCluster
+    instance: Instance
+
+    @property
+    def url(self) -> str:
+        return self.instance.url
+
+    @property
+    def connection(self) -> Connection:
+        return self.cluster.connection
+
+    def table(self, name: str) -> Table:
+        """To write to it as another program does."""
+        topic, _, value = TABLES[name].partition(",value=")
+        return Table(self.connection, topic, value=value or "json")
+
+    def another(self, folder: Path, *options: str, tables: tuple[str, ...] = ("users",)) -> Instance:
+        """A server of its own for tests that kill it, or lock it."""
+        return _instance(self.line, folder, tables, *options)
+
+
+@contextmanager
+def site_in(folder: Path) -> Iterator[Site]:
+    line = CommandLine(home=folder / "home")
+    with LocalCluster.at(line.home, JARS, owned=True) as cluster:
+        cluster.start(port=0)
+        _fill(cluster.connection)
+        with _instance(line, folder / "replicas", tuple(TABLES), "--board") as instance:
+            yield Site(line=line, cluster=cluster, instance=instance)
+
+
+def _instance(line: CommandLine, folder: Path, tables: tuple[str, ...], *options: str) -> Instance:
+    return Instance(line, folder, *(f"{name}={TABLES[name]}" for name in tables), options=options)
+
+
+def _fill(connection: Connection) -> None:
+    fill_profiles(connection)
+    make_fraud_topics(connection)
+    for topic in ("odd", "plain", "packed", "busy"):
+        create_topic(connection, topic, partitions=3)
+    tell_status(connection, ["team-1", "team-2", "team-3"], tasks=2)
+    act(connection, "team-1", "team-1", "team-2", "team-3")
+    write(connection, "team_stats", *((f"team-{n}", stats(f"team-{n}", 40 + n, n)) for n in (1, 2, 3)))
+    write(connection, "actions", (None, b"no action"))
