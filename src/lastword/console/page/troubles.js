@@ -10,6 +10,13 @@ import { count, isKnown, lasting, now } from "./format.js";
 const STATUS = { command: "lastword status" };
 // A pipeline that would need longer than this at its present rate has fallen behind.
 const BEHIND_S = 30;
+// So long a pipeline that was started may read nothing yet.
+const STARTING_MS = 60_000;
+// A table notices that Kafka is away before the server says so: for so long that may be the cause.
+const PATIENCE_MS = 8_000;
+
+/** Since when tables have been without their topics. */
+const lostSince = new Map();
 
 /**
  * @param {{link: any, cluster: import("./poll.js").Poll, tables: import("./poll.js").Poll, isDeclined: boolean, host: string}} seen
@@ -83,9 +90,9 @@ function awayCluster(seen, tables) {
   const since = isKnown(seen.at) ? ` for ${lasting(now() - seen.at)}` : "";
   return {
     kind: "cluster",
-    what: `Kafka does not answer${since}: nothing new arrives, and nothing can be written.`,
+    what: `Kafka has not answered${since}: nothing new arrives, and nothing can be written.`,
     next: [
-      seen.why ? `${sentence(seen.why)} ` : "",
+      seen.is_local || !seen.why ? "The server goes on trying. " : `${sentence(seen.why)} `,
       rows ? "The tables can still be read, as they were then." : "",
       ...(seen.is_local ? [" What runs here, and what is started again: ", STATUS] : []),
     ],
@@ -102,7 +109,9 @@ function ofTable(table, isExpected) {
       },
     ];
   }
-  if (table.state === "connecting" && !isExpected) {
+  if (table.state !== "connecting") lostSince.delete(table.name);
+  else if (!lostSince.has(table.name)) lostSince.set(table.name, Date.now());
+  if (table.state === "connecting" && !isExpected && Date.now() - lostSince.get(table.name) > PATIENCE_MS) {
     return [
       {
         kind: "table",
@@ -133,31 +142,39 @@ function ofTable(table, isExpected) {
 function ofPipeline(pipeline) {
   if (pipeline.state === "silent") {
     const since = isKnown(pipeline.at) ? ` for ${lasting(now() - pipeline.at)}` : "";
-    const last = pipeline.events?.at(-1);
     return [
       {
         kind: "pipeline",
         what: `The pipeline ${pipeline.app} has said nothing${since}: its counters stand still.`,
-        next: [
-          last ? `The last it told: ${last.what}. ` : "",
-          "It goes on at its last commit when it is started again: ",
-          STATUS,
-        ],
+        next: ["It goes on at its last commit when it is started again: ", STATUS],
       },
     ];
   }
-  const needs = pipeline.rate > 0 ? pipeline.lag / pipeline.rate : Infinity;
-  if (isKnown(pipeline.lag) && pipeline.lag > 1000 && needs > BEHIND_S) {
+  if (!isKnown(pipeline.lag)) {
     return [
       {
         kind: "pipeline",
-        isInfo: pipeline.rate > 0,
+        isInfo: true,
+        what: `How far the pipeline ${pipeline.app} is behind ${pipeline.source} is not known yet.`,
+        next: ["It says so with one of its next reports, every two seconds."],
+      },
+    ];
+  }
+  const isStarting = pipeline.rate === 0 && isKnown(pipeline.started) && now() - pipeline.started < STARTING_MS;
+  const needs = pipeline.rate > 0 ? pipeline.lag / pipeline.rate : Infinity;
+  if (pipeline.lag > 1000 && needs > BEHIND_S) {
+    return [
+      {
+        kind: "pipeline",
+        isInfo: pipeline.rate > 0 || isStarting,
         what: `The pipeline ${pipeline.app} is ${count(pipeline.lag)} records behind ${pipeline.source}.`,
         next: [
           pipeline.rate > 0
             ? `At ${count(pipeline.rate)} a second it takes ${lasting(needs * 1000)} if nothing more comes.`
-            : "It reads nothing just now: look at its log with ",
-          ...(pipeline.rate > 0 ? [] : [STATUS]),
+            : isStarting
+              ? `It has just started, in generation ${pipeline.generation}, and goes on at its last commit.`
+              : "It reads nothing just now: look at its log with ",
+          ...(pipeline.rate > 0 || isStarting ? [] : [STATUS]),
         ],
       },
     ];

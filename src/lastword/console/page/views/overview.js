@@ -69,14 +69,17 @@ export function openOverview(_route, shell) {
       return;
     }
     if (!whole[0].isConnected) fill(body, whole);
-    const wrong = troubles({ ...shell, link, isDeclined: isDeclined(), host: location.host }).filter(
-      (each) => !each.isInfo,
-    ).length;
+    const found = troubles({ ...shell, link, isDeclined: isDeclined(), host: location.host });
+    const wrong = found.filter((each) => !each.isInfo).length;
     const seen = cluster.value;
     setText(
       standing,
       [
-        wrong ? `${plural(wrong, "thing")} need${wrong === 1 ? "s" : ""} you: see above.` : "All is well.",
+        wrong
+          ? `${plural(wrong, "thing")} ${wrong === 1 ? "is" : "are"} wrong: see above.`
+          : found.length
+            ? "Nothing is wrong, and something is to know: see above."
+            : "All is well.",
         seen
           ? `${plural(seen.brokers?.length ?? 0, "broker")}, ${plural(seen.topics?.length ?? 0, "topic")}${seen.is_local ? ", on this machine" : ""}`
           : "The server says nothing about its cluster.",
@@ -198,9 +201,11 @@ function drawBehind(part, cluster) {
       ? NO_STATUS
       : !isNow
         ? "it is not heard, so nobody knows"
-        : pipeline.lag
-          ? `records of ${pipeline.source} not read yet`
-          : `it has read all of ${pipeline.source}`,
+        : !isKnown(pipeline.lag)
+          ? "it has not said so yet"
+          : pipeline.lag
+            ? `records of ${pipeline.source} not read yet`
+            : `it has read all of ${pipeline.source}`,
   );
   drawLine(part.spark, cluster?.history, "lag", count, "Lag");
 }
