@@ -86,10 +86,13 @@ class Visitor:
         if tab is None or fresh:
             tab = Tab(self._browser)
             self._own.append(tab)
-        tab.visitor = self
         page = tab.page
         page.emulate_media(color_scheme=scheme, reduced_motion=motion)
         page.set_viewport_size({"width": size[0], "height": size[1]})
+        if not page.url.startswith(f"{self.url}/"):
+            # What a page of another server still says is nothing of ours.
+            page.goto("about:blank")
+        tab.visitor = self
         tab.go(self.url, view)
         return page
 
