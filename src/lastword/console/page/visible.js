@@ -36,7 +36,12 @@ function sign(run) {
 
 /** A key, or any short text of others, in its own direction. */
 export function isolated(text, props = {}) {
-  return h("bdi", props, visible(text));
+  return h("bdi", props, text.trim() === "" ? blank(text) : visible(text));
+}
+
+/** A name of nothing that can be seen is still a name, and something to press. */
+function blank(text) {
+  return h("span", { class: "sign" }, text === "" ? "empty" : text.length > 1 ? `blank×${text.length}` : "blank");
 }
 
 /** A long text that shows its beginning, and more of it when asked. */
