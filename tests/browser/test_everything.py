@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from lastword.kafka.connection import Connection
 from support.command_line import CommandLine
 from support.processes import started_with
 from support.serving import Instance
+from support.topics import records_of
 from support.views import VIEWS, is_there, when
 from support.visiting import Tab, Visitor, cells, violations, visiting
 from support.waiting import eventually
@@ -69,14 +71,14 @@ def test_the_overview_tells_that_all_runs_how_many_users_came_and_who_leads(
     page = visitor.open()
     is_there(page, VIEWS["overview"])
     for part, state in {"pipeline:teams": "running", "table:users": "ready", "table:team_stats": "ready"}.items():
-        expect(page.locator(f"[data-part='{part}']")).to_have_attribute("data-state", state, timeout=60_000)
+        expect(page.locator(f"[data-part='{part}']")).to_have_attribute("data-state", state, timeout=240_000)
     for part in ("source:new_users", "topic:actions"):
         expect(page.locator(f"[data-part='{part}']")).to_be_visible()
-    eventually(lambda: number(page, "users-processed") >= 5000, within_s=60)
+    eventually(lambda: number(page, "users-processed") >= 5000, within_s=_LONG_S)
     before = number(page, "users-processed")
     assert before <= everything.ask("/tables/teams-status/rows/teams")["value"]["valid"]
     # They come at fifty a second, and the page follows by itself.
-    eventually(lambda: number(page, "users-processed") > before, within_s=20)
+    eventually(lambda: number(page, "users-processed") > before, within_s=_LONG_S)
     leader = everything.ask("/board")["teams"][0]["team"]
     expect(page.locator("[data-figure=leader]")).to_contain_text(leader)
     expect(page.get_by_role("region", name="What is wrong")).to_be_hidden()
@@ -86,7 +88,7 @@ def test_the_overview_tells_that_all_runs_how_many_users_came_and_who_leads(
 def test_the_leaderboard_has_the_fifteen_teams_in_order_with_their_badges(
     visitor: Visitor, everything: Everything
 ) -> None:
-    eventually(lambda: all(len(team["badges"]) == 4 for team in everything.ask("/board")["teams"]), within_s=60)
+    eventually(lambda: all(len(team["badges"]) == 4 for team in everything.ask("/board")["teams"]), within_s=_LONG_S)
     page = visitor.open("#/board")
     rows = page.locator("tr[data-team]")
     expect(rows).to_have_count(15)
@@ -103,12 +105,14 @@ def test_a_user_s_value_and_since_when(visitor: Visitor, everything: Everything)
     expect(detail).to_contain_text(when(told["timestamp"]))
 
 
-def test_how_much_of_the_profiles_is_obsolete(visitor: Visitor) -> None:
+def test_how_much_of_the_profiles_is_obsolete(visitor: Visitor, everything: Everything) -> None:
+    connection = Connection(bootstrap_servers=everything.part("broker")["address"])
+    # 13, of which 3 were overwritten, unless Kafka has compacted them meanwhile.
+    present = len(records_of(connection, "user-profiles"))
     page = visitor.open("#/topics/user-profiles")
-    # Of 13 records 3 were overwritten.
-    expect(page.locator("[data-census=obsolete-share]")).to_contain_text("23.1", timeout=60_000)
-    expect(page.locator("[data-census=records]")).to_contain_text("13")
+    expect(page.locator("[data-census=records]")).to_contain_text(str(present), timeout=240_000)
     expect(page.locator("[data-census=live-keys]")).to_contain_text("10")
+    expect(page.locator("[data-census=obsolete-share]")).to_contain_text(f"{(present - 10) / present:.1%}"[:-1])
 
 
 def test_a_broker_that_is_killed_is_told_and_the_users_are_counted_on(visitor: Visitor, everything: Everything) -> None:
@@ -119,5 +123,5 @@ def test_a_broker_that_is_killed_is_told_and_the_users_are_counted_on(visitor: V
     wrong = page.get_by_role("region", name="What is wrong").locator("[data-trouble=cluster]")
     expect(wrong).to_contain_text("Kafka")
     # It is started again by itself, and so is what the page shows.
-    expect(wrong).to_have_count(0, timeout=90_000)
-    eventually(lambda: number(page, "users-processed") > before, within_s=90)
+    expect(wrong).to_have_count(0, timeout=240_000)
+    eventually(lambda: number(page, "users-processed") > before, within_s=_LONG_S)
