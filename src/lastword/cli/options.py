@@ -187,11 +187,11 @@ def read_properties(path: Path) -> dict[str, str]:
 
 def _local_connection() -> Connection:
     """For the administrator of the local cluster."""
-    from lastword.kafka.cluster_files import load_spec, node_files
+    from lastword.kafka.cluster_files import clusters_folder, load_spec, node_files
     from lastword.kafka.liveness import is_running
     from lastword.kafka.readiness import connection_to
 
-    folder = default_home() / "clusters" / "default"
+    folder = clusters_folder(default_home()) / "default"
     spec = load_spec(folder)
     if spec is None or not any(is_running(node_files(folder, broker)) for broker in spec.brokers):
         raise ClusterUnreachable(NO_LOCAL_CLUSTER)

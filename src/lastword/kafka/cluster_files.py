@@ -163,9 +163,14 @@ def load_spec(folder: Path) -> ClusterSpec | None:
         ) from None
 
 
+def clusters_folder(home: Path) -> Path:
+    """Where the local clusters of a home are, each in a folder of its name."""
+    return home / "clusters"
+
+
 def is_of_home(home: Path, cluster_id: str) -> bool:
     """Whether a local cluster that lives under the home has this id; one that can't be read is none."""
-    for folder in (home / "clusters").glob("*"):
+    for folder in clusters_folder(home).glob("*"):
         with suppress(BrokerFailed):
             spec = load_spec(folder)
             if spec is not None and spec.cluster_id == cluster_id:

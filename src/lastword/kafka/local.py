@@ -33,6 +33,7 @@ from lastword.kafka.cluster_files import (
     check_cluster_name,
     check_data_belongs,
     check_settings,
+    clusters_folder,
     load_spec,
     new_cluster_id,
     node_files,
@@ -124,7 +125,7 @@ class LocalCluster:
     def at(
         cls, home: Path, jars: Path, name: str = "default", *, owned: bool = False, tell: Tell = _say_nothing
     ) -> LocalCluster:
-        return cls(name=name, folder=home / "clusters" / name, jars=jars, owned=owned, tell=tell)
+        return cls(name=name, folder=clusters_folder(home) / name, jars=jars, owned=owned, tell=tell)
 
     @classmethod
     def fresh(cls, jars: Path, name: str, *, tell: Tell = _say_nothing) -> LocalCluster:

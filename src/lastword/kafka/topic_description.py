@@ -3,7 +3,7 @@ offsets it holds and what it weighs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -60,12 +60,18 @@ class TopicDescription:
     @property
     def bytes_on_disk(self) -> int | None:
         """The bytes of one copy of the topic, or None when a partition's are not known."""
-        total = 0
-        for partition in self.partitions:
-            if partition.bytes_on_disk is None:
-                return None
-            total += partition.bytes_on_disk
-        return total
+        return total([partition.bytes_on_disk for partition in self.partitions])
+
+    @property
+    def end(self) -> int | None:
+        """The sum of its end offsets: what grows by one with every record."""
+        return total([partition.end_offset for partition in self.partitions])
+
+    @property
+    def start_to_end(self) -> int | None:
+        """How many records it has at most: compaction and transactions leave offsets without one."""
+        end, start = self.end, total([partition.start_offset for partition in self.partitions])
+        return None if end is None or start is None else end - start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +192,12 @@ def committed_ends(connection: Connection, admin: AdminClient, topic: str, parti
 
 def described_topics(connection: Connection, admin: AdminClient, names: list[str]) -> dict[str, Future[Any]]:
     return admin.describe_topics(TopicCollection(names), request_timeout=connection.patience_s)
+
+
+def total(numbers: Sequence[int | None]) -> int | None:
+    """The sum; None when one of them is not known."""
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
 
 
 def _cleanup_policy(entries: Future[Any]) -> str | None:

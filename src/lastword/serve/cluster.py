@@ -11,12 +11,11 @@ import msgspec
 
 from lastword.core.clock import now_ms
 from lastword.kafka.connection import Connection
-from lastword.kafka.topic_description import TopicDescription
+from lastword.kafka.topic_description import TopicDescription, total
 from lastword.serve.answers import COMMON, Answer, Refused, json_answer, told_outside
 from lastword.serve.compacting import Compacting, Held, not_local
 from lastword.serve.counting import Counting, too_much_to_read
 from lastword.serve.pipelines import Pipelines
-from lastword.serve.samples import start_to_end, total
 from lastword.serve.tables import ServedTable
 from lastword.serve.topics import cleanup_policy, is_compacted, topic_json
 from lastword.serve.watching_cluster import ClusterWatch, Look
@@ -83,7 +82,7 @@ class ServedCluster:
             policy = cleanup_policy(topic)
             hint = f"change it with  lastword topic alter {name} --set cleanup.policy=compact"
             raise Refused(409, "not_compacted", f"its cleanup.policy is {policy or 'empty'}, so nothing of it is", hint)
-        if start_to_end(topic) is None:
+        if topic.start_to_end is None:
             told = "how much it has is not known: a partition has no leader, or did not answer"
             raise Refused(503, "not_ready", told, "ask again soon; how its partitions stand is told with the topic")
         if (too_much := too_much_to_read(topic)) is not None:
@@ -148,7 +147,7 @@ class ServedCluster:
             "cleanup_policy": cleanup_policy(topic),
             "partitions": len(topic.partitions),
             "replication": topic.replication,
-            "start_to_end": start_to_end(topic),
+            "start_to_end": topic.start_to_end,
             "bytes": topic.bytes_on_disk,
             "records_per_s": self._watch.records_per_s(topic.name),
             "under_replicated": sum(len(each.in_sync) < len(each.replicas) for each in topic.partitions),

@@ -16,8 +16,8 @@ from lastword.core.errors import ClusterUnreachable, LastwordError, NotFound
 from lastword.kafka.compaction import Compaction, compact_topic
 from lastword.kafka.connection import Connection
 from lastword.kafka.journal import has_entry, restore_left_behind
+from lastword.kafka.topic_description import total
 from lastword.serve.answers import Refused, stopping, told_outside
-from lastword.serve.samples import total
 
 # To be ended, and the settings put back. What takes longer is put back by the next command that reaches the cluster.
 _STOP_S = 5.0

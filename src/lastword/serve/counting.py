@@ -15,7 +15,6 @@ from lastword.kafka.connection import Connection
 from lastword.kafka.key_spread import TopicScan, scan_topic
 from lastword.kafka.topic_description import TopicDescription
 from lastword.serve.answers import told_outside
-from lastword.serve.samples import start_to_end
 
 # A count keeps every key in memory, and takes the processor from those who ask for rows.
 MOST_RECORDS = 2_000_000
@@ -181,7 +180,7 @@ class Counting:
 
 def too_much_to_read(topic: TopicDescription) -> str | None:
     """`more than 2,000,000 records`; None for a topic that may be read whole."""
-    records, size = start_to_end(topic), topic.bytes_on_disk
+    records, size = topic.start_to_end, topic.bytes_on_disk
     if records is not None and records > MOST_RECORDS:
         return _MANY_RECORDS
     return f"more than {MOST_BYTES >> 20:,} MiB" if size is not None and size > MOST_BYTES else None

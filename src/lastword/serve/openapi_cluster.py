@@ -63,7 +63,7 @@ _TOPIC_EXAMPLE: Node = {
     "compaction": None,
     "history": [{"at": _AT, "bytes": 123_456, "end": 12_000, "lag": 0}],
 }
-NAMED: Node = {
+_NAMED: Node = {
     "name": "topic",
     "in": "path",
     "required": True,
@@ -79,7 +79,7 @@ def cluster_paths() -> Node:
         "post_topic_compact",
         "Have a topic of a local cluster compacted now; how it goes is told with the topic",
         begun,
-        parameters=[NAMED],
+        parameters=[_NAMED],
         codes=(
             *("bad_path", "no_such_route", "no_such_topic", "not_ready", "stopping", "not_conditional"),
             *("cross_origin", "not_local", "not_compacted", "already_running", "too_large"),
@@ -93,7 +93,7 @@ def cluster_paths() -> Node:
             "topic",
             "One topic, which is counted then: the next answer may have its census",
             done(ref("topic"), _TOPIC_EXAMPLE),
-            parameters=[NAMED],
+            parameters=[_NAMED],
             codes=("bad_path", "no_such_route", "no_such_topic", "not_ready", "stopping"),
         ),
     }
@@ -131,7 +131,7 @@ def _cluster() -> Node:
             "topics": {"type": "array", "items": topic},
             "board": {"type": "boolean", "description": "Whether /board is served here."},
             "pipelines": {"type": "array", "items": ref("pipeline")},
-            "history": history("bytes", "lag"),
+            "history": _history("bytes", "lag"),
         }
     )
 
@@ -174,7 +174,7 @@ def _topic() -> Node:
             "census_why": {**_MAYBE_TEXT, "description": "Why there is none, or no newer one."},
             "rows": {"type": "object", "additionalProperties": _MAYBE_COUNT},
             "compaction": _compaction(),
-            "history": history("bytes", "end", "lag"),
+            "history": _history("bytes", "end", "lag"),
         }
     )
 
@@ -217,7 +217,7 @@ def _pipeline() -> Node:
     )
 
 
-def history(*names: str) -> Node:
+def _history(*names: str) -> Node:
     fields = {"at": TIME, **dict.fromkeys(names, _MAYBE_COUNT)}
     told = "A sample every 10 s, of the last hour, the oldest first."
     return {"type": "array", "items": closed(fields), "maxItems": 360, "description": told}

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Sequence
 from typing import Any
-
-from lastword.kafka.topic_description import TopicDescription
 
 # One each ten seconds, for an hour.
 EVERY_S = 10.0
@@ -58,16 +55,3 @@ class Growth:
             return None
         (first_s, first), (last_s, last) = seen[0], seen[-1]
         return round(max(0, last - first) / max(last_s - first_s, 0.001), 1)
-
-
-def start_to_end(topic: TopicDescription) -> int | None:
-    """How many records it has at most: compaction and transactions leave offsets without one."""
-    ends = total([partition.end_offset for partition in topic.partitions])
-    starts = total([partition.start_offset for partition in topic.partitions])
-    return None if ends is None or starts is None else ends - starts
-
-
-def total(numbers: Sequence[int | None]) -> int | None:
-    """The sum; None when one of them is not known."""
-    known = [number for number in numbers if number is not None]
-    return sum(known) if len(known) == len(numbers) else None

@@ -15,9 +15,9 @@ from lastword.core.errors import ClusterUnreachable, LastwordError
 from lastword.kafka.cluster_description import ClusterDescription, describe_cluster
 from lastword.kafka.cluster_files import is_of_home
 from lastword.kafka.connection import Connection
-from lastword.kafka.topic_description import TopicDescription
+from lastword.kafka.topic_description import TopicDescription, total
 from lastword.serve.answers import told_outside
-from lastword.serve.samples import EVERY_S, Growth, Samples, total
+from lastword.serve.samples import EVERY_S, Growth, Samples
 
 _OFTEN_S, _SELDOM_S = 2.0, 10.0
 # So long after a question somebody still looks.
@@ -179,7 +179,7 @@ class ClusterWatch:
         for name, measured in kept.items():
             if measured.topic_id != topics[name].topic_id:
                 kept[name] = _Measured(topics[name].topic_id)
-            kept[name].ends.seen(now_s, end_of(topics[name]))
+            kept[name].ends.seen(now_s, topics[name].end)
         # At once and as a whole: others read it meanwhile.
         self._topics = kept
         if now_s - self._sampled_s >= EVERY_S - _OFTEN_S / 2:
@@ -189,9 +189,4 @@ class ClusterWatch:
     def _sample(self, at: int, topics: Mapping[str, TopicDescription]) -> None:
         self.samples.add(at, total([topic.bytes_on_disk for topic in topics.values()]), self._lag_of_all())
         for name, measured in self._topics.items():
-            measured.samples.add(at, topics[name].bytes_on_disk, end_of(topics[name]), self._lags(name))
-
-
-def end_of(topic: TopicDescription) -> int | None:
-    """The sum of its end offsets: what grows by one with every record."""
-    return total([partition.end_offset for partition in topic.partitions])
+            measured.samples.add(at, topics[name].bytes_on_disk, topics[name].end, self._lags(name))
