@@ -46,13 +46,13 @@ down: $(STAMP)
 	@$(LASTWORD) down
 
 test: setup check
-	$(BIN)/python -m pytest tests/kafka -m "not long" --numprocesses $(WORKERS) --dist worksteal --durations 15
+	$(BIN)/python -m pytest tests/kafka tests/faults -m "not long" --numprocesses $(WORKERS) --dist worksteal --durations 15
 	$(BIN)/python -m pytest $(LOCKED) --security scram-tls --numprocesses $(WORKERS) --dist worksteal
 	$(BIN)/python -m pytest tests/spark -m quick --durations 5
 	$(BIN)/python -m pytest tests/browser -m "not long" --numprocesses 2 --dist loadfile --durations 5
 
 soak: setup
-	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/kafka -m "soak or long"
+	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/kafka tests/faults -m "soak or long"
 	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/spark
 	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/browser -m "soak or long"
 	$(BIN)/python -m pytest tests/kafka -m "not long" --security scram-tls --numprocesses $(WORKERS) --dist worksteal

@@ -23,6 +23,9 @@ from support.processes import started_with
 settings.register_profile("lastword", deadline=None)
 settings.load_profile("lastword")
 
+# A broker starts in seconds, and takes a minute where a dozen others start beside it.
+BUSY_START_S = 240.0
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -55,7 +58,9 @@ def nothing_is_left() -> Iterator[None]:
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Open, or as `--security` says: what works on one of them works on the others."""
     folder = tmp_path_factory.mktemp("cluster")
-    with LocalCluster(name="tests", folder=folder, jars=JARS, owned=True, temporary=True) as local:
+    with LocalCluster(
+        name="tests", folder=folder, jars=JARS, owned=True, temporary=True, ready_timeout_s=BUSY_START_S
+    ) as local:
         local.start(port=0, security=request.config.getoption("--security"))
         yield local
 
@@ -69,7 +74,9 @@ def connection(cluster: LocalCluster) -> Connection:
 def fragile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """A cluster that the tests of a file stop, kill and start; each leaves it running."""
     folder = tmp_path_factory.mktemp("fragile")
-    with LocalCluster(name="fragile", folder=folder / "cluster", jars=JARS, owned=True) as cluster:
+    with LocalCluster(
+        name="fragile", folder=folder / "cluster", jars=JARS, owned=True, ready_timeout_s=BUSY_START_S
+    ) as cluster:
         cluster.start(port=0)
         yield cluster
 

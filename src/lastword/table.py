@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput
+from lastword.core.headers import header_name
 from lastword.core.home import default_home
 from lastword.core.lines import Write
 from lastword.core.position import Position
 from lastword.core.record import Headers, Record
 from lastword.core.row import Row, row_of
 from lastword.kafka.connection import Connection
+from lastword.kafka.loading import load
 from lastword.kafka.reading import fold_topic, follow
-from lastword.kafka.writing import Ack, Writer, load
+from lastword.kafka.writing import Ack, Writer
 from lastword.replica.replica import Replica
 from lastword.replica.settings import OnLostRecords, ReplicaSettings
 
 _DEFAULTS = ReplicaSettings()
+
+GivenHeaders = Mapping[str, str | bytes | None] | Sequence[tuple[str, str | bytes | None]]
 
 
 class Table:
@@ -45,11 +49,14 @@ class Table:
         self._replicas_folder = replicas
         self._replicas: list[Replica] = []
 
-    def put(self, key: Any, value: Any, headers: Mapping[str, str | bytes | None] | None = None) -> Ack:
-        """Writes the value and returns when it is acknowledged by all in-sync replicas."""
+    def put(self, key: Any, value: Any, headers: GivenHeaders | None = None) -> Ack:
+        """Writes the value and returns when it is acknowledged by all in-sync replicas.
+
+        `headers` are a mapping, or pairs as a `Row` has them: of these a name may come twice.
+        """
         return self._writing().write(self._key_codec.encode(key), self._value_codec.encode(value), _headers(headers))
 
-    def delete(self, key: Any, headers: Mapping[str, str | bytes | None] | None = None) -> Ack:
+    def delete(self, key: Any, headers: GivenHeaders | None = None) -> Ack:
         """Writes a tombstone, whether or not the key is there."""
         return self._writing().write(self._key_codec.encode(key), None, _headers(headers))
 
@@ -166,5 +173,6 @@ def _folder(given: Path | str) -> Path:
     return Path(given).expanduser().absolute()
 
 
-def _headers(given: Mapping[str, str | bytes | None] | None) -> Headers:
-    return tuple((name, text.encode() if isinstance(text, str) else text) for name, text in (given or {}).items())
+def _headers(given: GivenHeaders | None) -> Headers:
+    pairs = given.items() if isinstance(given, Mapping) else given or ()
+    return tuple((header_name(name), text.encode() if isinstance(text, str) else text) for name, text in pairs)

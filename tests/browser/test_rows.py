@@ -130,6 +130,47 @@ def test_a_row_is_added_edited_and_deleted_and_each_write_says_where_it_stands(v
     assert site.instance.ask(f"/tables/users/rows/mine?min_position={shown}").status == 404
 
 
+def test_a_row_that_is_edited_keeps_its_headers(visitor: Visitor, site: Site) -> None:
+    with site.table("users") as users:
+        users.put("headed", {"name": "Hedi"}, [("trace", b"x"), ("schema", b"\x00\xff"), ("trace", None)])
+    page = visitor.open("#/tables/users/headed")
+    expect(page.locator("[data-value]")).to_contain_text("Hedi")
+    page.get_by_role("button", name="Edit", exact=True).click()
+    fill(page, "Edit headed", Value='{\n  "name": "Hans\\nHolt",\n  "id": 12345678901234567890\n}')
+    acknowledged(page, site, "headed")
+    expect(page.locator("[data-value]")).to_contain_text("Hans")
+    told = site.instance.ask("/tables/users/rows/headed").json
+    assert told["value"] == {"name": "Hans\nHolt", "id": 12345678901234567890}
+    assert told["headers"] == [["trace", "x"], ["schema", {"base64": "AP8="}], ["trace", None]]
+
+
+def test_bytes_that_are_edited_keep_their_headers(visitor: Visitor, site: Site) -> None:
+    with site.table("packed") as packed:
+        packed.put('he said "hi"', b"\x00\x01", {"trace": "x"})
+    page = visitor.open("#/tables/packed/he%20said%20%22hi%22")
+    page.get_by_role("button", name="Edit", exact=True).click()
+    fill(page, 'Edit he said "hi"', Value="/v8=")
+    shown = page.locator("[data-ack]")
+    expect(shown).to_be_visible()
+    partition, offset = (shown.get_attribute("data-ack") or "").split(":")
+    at = f"{partition}:{int(offset) + 1}"
+    told = site.instance.ask(f"/tables/packed/rows/he%20said%20%22hi%22?min_position={at}").json
+    assert (told["value"], told["headers"], told["offset"]) == ("/v8=", [["trace", "x"]], int(offset))
+
+
+def test_a_row_that_is_written_again_after_its_delete_has_no_headers(visitor: Visitor, site: Site) -> None:
+    with site.table("users") as users:
+        users.put("again", {"name": "Anna"}, {"trace": "x"})
+    page = visitor.open("#/tables/users/again")
+    expect(page.locator("[data-value]")).to_contain_text("Anna")
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Write it").click()
+    fill(page, "Edit again", Value='{"name": "Aron"}')
+    expect(page.locator("[data-value]")).to_contain_text("Aron")
+    assert "headers" not in site.instance.ask("/tables/users/rows/again").json
+
+
 def acknowledged(page: Page, site: Site, key: str, but_not: str | None = None) -> str:
     """The place that the page shows for a write, which is where the row is."""
     ack = page.locator("[data-ack]").last

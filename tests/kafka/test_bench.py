@@ -21,10 +21,10 @@ from lastword.core.home import default_home
 from lastword.core.lines import Write
 from lastword.kafka import connection as connection_module
 from lastword.kafka.connection import Connection
+from lastword.kafka.loading import load
 from lastword.kafka.reading import fold_topic
 from lastword.kafka.topic_description import list_topics
 from lastword.kafka.topics import create_topic
-from lastword.kafka.writing import load
 from support.command_line import JARS, CommandLine
 from support.load_tools import why_missing
 from support.processes import running_with

@@ -28,6 +28,7 @@ from support.boards import (
     counted_from_scratch,
     kept,
     row_of,
+    show_the_recount,
     shown,
     stats,
     write,
@@ -110,9 +111,8 @@ def test_after_kills_of_the_writer_at_random_instants_every_record_is_counted_on
             kill_a_writer(topics, after_s=chance.random() * 0.7)
     with LiveBoard(topics, writes=True) as live:
         live.wait_until_ready(60)
-        expected = counted_from_scratch(topics)
-        assert expected.actions["team-careful"] > 0 < expected.refused
-        assert shown(live) == expected
+        show_the_recount(topics, live)
+        assert shown(live).actions["team-careful"] > 0 < shown(live).refused
         assert live.board.missed == 0
     # Many times, so that there was something to get wrong.
     assert len(records_of(topics, "board_state")) > KILLS
@@ -130,6 +130,28 @@ def test_the_recount_objects_to_rows_that_were_counted_twice(topics: Connection)
     with LiveBoard(topics, writes=False) as again:
         again.wait_until_ready(30)
         assert shown(again) != counted_from_scratch(topics)
+
+
+def test_the_recount_waits_for_a_transaction_that_is_open(topics: Connection) -> None:
+    act(topics, "team-1")
+    producer = topics.producer(transactional_id="test-board-open", transaction_timeout_ms=60_000)
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce("actions", action("team-2"))
+    assert producer.flush(30) == 0
+    with pytest.raises(AssertionError, match="still not so"):
+        counted_from_scratch(topics, within_s=0.2)
+    producer.commit_transaction(60)
+    # Its marker may still be on its way: a recount that does not wait counts one less, now and then.
+    assert counted_from_scratch(topics).actions == {"team-1": 1, "team-2": 1}
+
+
+def test_boards_that_differ_from_the_recount_are_told_apart(topics: Connection) -> None:
+    with LiveBoard(topics, writes=True) as live:
+        live.wait_until_ready(30)
+    act(topics, "team-1")
+    with pytest.raises(pytest.fail.Exception, match=r"actions: recounted {'team-1': 1}, shown {}"):
+        show_the_recount(topics, live, within_s=0)
 
 
 def told(live: LiveBoard) -> dict[str, Any]:
@@ -153,8 +175,7 @@ def test_the_newest_of_two_writes_and_both_show_the_same(topics: Connection) -> 
                 eventually(lambda: not first.is_writer and bool(said))
                 register_team(topics, "team-99")
                 eventually(lambda: row_of(first, "team-99") != {} != row_of(second, "team-99"))
-            expected = counted_from_scratch(topics)
-            eventually(lambda: shown(first) == shown(second) == expected)
+            show_the_recount(topics, first, second)
             eventually(lambda: told(first) == told(second))
             assert second.is_writer
     assert said == ["the board is written by another process: this one goes on reading"]

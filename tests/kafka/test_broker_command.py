@@ -98,6 +98,7 @@ def test_a_second_start_says_that_it_runs_already(started_twice: tuple[CommandLi
         "bootstrap_servers": address,
         "started": [],
         "recovered": [],
+        "cut_off": [],
         "config": None,
     }
 

@@ -13,14 +13,17 @@ from lastword.kafka.compaction import Compaction, compact_topic
 from lastword.kafka.connection import Connection
 from lastword.kafka.live_settings import alter_settings
 from lastword.kafka.nudge import NUDGE_KEY
-from support.compacted_logs import aborted, committed, has_open_transaction, make_topic, set_on_topic, write
+from support.compacted_logs import (
+    THIRTEEN_PROFILES,
+    aborted,
+    committed,
+    has_open_transaction,
+    make_topic,
+    set_on_topic,
+    write,
+)
 from support.waiting import eventually
 
-THIRTEEN_PROFILES = [
-    *(("user-1", "v1"), ("user-2", "v1"), ("user-3", "v1"), ("user-4", "v1"), ("user-5", "v1")),
-    *(("user-1", "v2"), ("user-2", "v2"), ("user-1", "v3")),
-    *(("user-6", "v1"), ("user-7", "v1"), ("user-8", "v1"), ("user-9", "v1"), ("user-10", "v1")),
-]
 TEN_PROFILES = {f"user-{n}": "v1" for n in range(3, 11)} | {"user-1": "v3", "user-2": "v2"}
 
 
@@ -105,19 +108,19 @@ def test_a_tombstone_is_gone_after_its_retention_and_another_cleaning(
 def test_a_tombstone_stays_through_the_cleanings_before_its_retention_is_over_and_goes_in_the_next(
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
-    make_topic(connection, topic_name, delete_retention_ms=6_000)
+    make_topic(connection, topic_name, delete_retention_ms=10_000)
     write(connection, topic_name, [("user-5", "v1"), ("user-5", None)])
 
-    first = compacted(connection, topic_name, tmp_path, timeout_s=5)
+    first = compacted(connection, topic_name, tmp_path, timeout_s=9)
     met_at = time.monotonic()
     assert [record.offset for record in committed(connection, topic_name)] == [1]
     assert first.partitions[0].after.tombstones == 1
 
     again = compacted(connection, topic_name, tmp_path, timeout_s=0.5)
     assert again.partitions[0].after.records == 1
-    assert "delete.retention.ms (6 seconds)" in str(again.partitions[0].why)
+    assert "delete.retention.ms (10 seconds)" in str(again.partitions[0].why)
 
-    eventually(lambda: time.monotonic() > met_at + 6)
+    eventually(lambda: time.monotonic() > met_at + 10)
     # Nothing is obsolete now: the tombstone alone is reason enough.
     last = compacted(connection, topic_name, tmp_path)
     assert last.partitions[0].before.obsolete == 0

@@ -16,7 +16,7 @@ import pytest
 from lastword.core.record import Record
 from lastword.kafka.connection import Connection
 from lastword.kafka.topics import create_topic, delete_topic
-from lastword.replica.layout import pack_row
+from lastword.replica.layout import PARTITION, pack_place, pack_row
 from lastword.replica.store import Store
 from lastword.serve.limits import Limits
 from lastword.serve.running import Front, Running, Wanted, running
@@ -78,8 +78,10 @@ def test_two_instances_at_rest_are_equal(
             "table": "users",
             "equal": True,
             "position": end_of(connection, topic),
+            "log_starts": ["0:0,1:0,2:0", "0:0,1:0,2:0"],
             "rows": 36,
             "explained": 0,
+            "left": 0,
             "different": 0,
             "differences": [],
         },
@@ -207,8 +209,33 @@ def removed(store: Store, key: bytes) -> None:
 
 
 def added(store: Store, key: bytes, value: bytes) -> None:
-    partition = next(iter(store.places))
+    """With its count: a store that holds another number of rows than it says would be built again."""
+    partition, place = next(iter(store.places.items()))
     store.rows.put(key, pack_row(Record(key, value, partition, 0, 0), poison=False))
+    counted = store.places[partition]._replace(live_rows=place.live_rows + 1)
+    store._places_family.put(PARTITION.pack(partition), pack_place(counted))
+
+
+def test_rows_that_differ_in_their_headers_alone_are_found(
+    lastword: CommandLine, connection: Connection, topic: str, pair: tuple[Instance, Instance]
+) -> None:
+    ack = Table(connection, topic).put("a", 1, {"trace": "x"})
+    for instance in pair:
+        assert instance.ask(f"/tables/users/count?min_position={ack.position}").status == 200
+    assert compare(lastword, pair[0].url, pair[1].url).returncode == 0
+
+    def alter(store: Store) -> None:
+        replaced(store, b"a", b"1")
+
+    altered(pair[1], topic, alter)
+    done = compare(lastword, pair[0].url, pair[1].url)
+    assert done.returncode == 1
+    assert [row.split(maxsplit=4)[-1] for row in done.stdout.splitlines()[2:3]] == [
+        '1 with the headers [["trace","x"]]'
+    ]
+    assert done.stdout.splitlines()[3].endswith("1 without headers")
+    (told,) = json.loads(compare(lastword, pair[0].url, pair[1].url, "--json").stdout)["differences"]
+    assert (told["first"]["headers"], "headers" in told["second"]) == ([["trace", "x"]], False)
 
 
 def test_rows_that_were_altered_by_hand_are_found(
@@ -268,7 +295,7 @@ def test_a_table_that_only_one_server_has_is_a_difference(
     delete_topic(connection, other)
 
 
-def test_of_two_topics_keys_and_values_are_compared_and_that_is_said(
+def test_of_two_topics_keys_values_and_headers_are_compared_and_that_is_said(
     lastword: CommandLine, connection: Connection, topic: str, tmp_path: Path
 ) -> None:
     copy = f"{topic}-copy"
@@ -283,7 +310,10 @@ def test_of_two_topics_keys_and_values_are_compared_and_that_is_said(
     ):
         ready(one, two)
         done = compare(lastword, one.url, two.url)
-        assert (done.returncode, "users: not equal, 1 row differs, 2 rows equal; by key and value" in done.stdout) == (
+        assert (
+            done.returncode,
+            "users: not equal, 1 row differs, 2 rows equal; by key, value and headers" in done.stdout,
+        ) == (
             1,
             True,
         )

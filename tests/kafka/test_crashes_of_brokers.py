@@ -19,10 +19,11 @@ from lastword.core.lines import Write
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.groups import GroupPosition
+from lastword.kafka.loading import LoadStopped, load
 from lastword.kafka.local import LocalCluster, Started
 from lastword.kafka.reading import fold_topic, log_bounds, read_log
 from lastword.kafka.topics import create_topic
-from lastword.kafka.writing import LoadStopped, Writer, load
+from lastword.kafka.writing import Writer
 from support.command_line import CommandLine
 from support.victims import kill_broker
 from support.waiting import eventually

@@ -178,6 +178,8 @@ def test_the_tables_are_listed_with_how_they_stand(users: ServedTable) -> None:
         "partitions": 3,
         "rows": 5,
         "position": str(users.replica.position),
+        "log_start": "0:0,1:0,2:0",
+        "topic_log_start": "0:0,1:0,2:0",
         "lag": 0,
         "state": "ready",
         "why": None,

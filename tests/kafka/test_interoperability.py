@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -12,10 +11,15 @@ import pytest
 
 from lastword.kafka.broker_process import Jvm
 from lastword.kafka.connection import Connection
-from lastword.kafka.jars import broker_lock, ensure_jars
-from lastword.kafka.java import find_java
 from lastword.kafka.topics import create_topic
-from support.command_line import JARS, CommandLine
+from support.command_line import CommandLine
+from support.foreign_clients import (
+    console,
+    kafka_tools,
+    properties,
+    seen_by_console_consumer,
+    seen_by_kafka_python,
+)
 
 # Other clients are told an address alone.
 pytestmark = pytest.mark.open
@@ -28,25 +32,12 @@ Rows = dict[str, tuple[Any, int]]
 with warnings.catch_warnings():
     # kafka-python loads its schemas in a way that Python 3.11 alone calls deprecated.
     warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+    from kafka import KafkaProducer
 
 
 @pytest.fixture(scope="session")
 def jvm() -> Jvm:
-    java = find_java()
-    return Jvm(java=java, jars=ensure_jars(broker_lock(), JARS, java, print))
-
-
-def console(jvm: Jvm, main_class: str, *arguments: str, given: str = "") -> str:
-    options = ["-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR"]
-    command = jvm.command(f"org.apache.kafka.tools.{main_class}", *arguments, options=options)
-    done = subprocess.run(command, input=given, capture_output=True, text=True, encoding="utf-8", timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def properties(flag: str, *pairs: str) -> list[str]:
-    return [word for pair in pairs for word in (flag, pair)]
+    return kafka_tools()
 
 
 def lines_of(values: dict[str, str]) -> str:
@@ -69,38 +60,6 @@ def rows_seen_by_lastword(lastword: CommandLine, topic: str) -> Rows:
     return {row["key"]: (row["value"], row["partition"]) for row in rows}
 
 
-def records_seen_by_kafka_python(connection: Connection, topic: str) -> list[tuple[str, str | None, int]]:
-    consumer = KafkaConsumer(
-        bootstrap_servers=connection.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=2_000
-    )
-    try:
-        consumer.assign([TopicPartition(topic, partition) for partition in range(PARTITIONS)])
-        return [
-            (record.key.decode(), None if record.value is None else record.value.decode(), record.partition)
-            for record in consumer
-        ]
-    finally:
-        consumer.close()
-
-
-def records_seen_by_java(jvm: Jvm, connection: Connection, topic: str, count: int) -> list[tuple[str, str | None, int]]:
-    settings = properties(
-        "--formatter-property",
-        *("print.key=true", "print.partition=true", "key.separator=\t", "null.literal=NULL"),
-    )
-    shown = console(
-        jvm,
-        "consumer.ConsoleConsumer",
-        *("--bootstrap-server", connection.bootstrap_servers, "--topic", topic),
-        *("--from-beginning", "--max-messages", str(count), "--timeout-ms", "30000", *settings),
-    )
-    records = [line.split("\t") for line in shown.splitlines() if line.startswith("Partition:")]
-    return [
-        (key, None if value == "NULL" else value, int(partition.removeprefix("Partition:")))
-        for partition, key, value in records
-    ]
-
-
 def test_others_read_what_lastword_put_and_see_a_delete_as_a_tombstone(
     jvm: Jvm, connection: Connection, lastword: CommandLine, topic_name: str
 ) -> None:
@@ -112,8 +71,8 @@ def test_others_read_what_lastword_put_and_see_a_delete_as_a_tombstone(
     ]
     written = sorted(((key, value, json.loads(ack)["partition"]) for ack, key, value in acks), key=str)
 
-    assert sorted(records_seen_by_java(jvm, connection, topic_name, 3), key=str) == written
-    assert sorted(records_seen_by_kafka_python(connection, topic_name), key=str) == written
+    assert sorted(seen_by_console_consumer(jvm, connection, topic_name, 3), key=str) == written
+    assert sorted(seen_by_kafka_python(connection, topic_name, 3), key=str) == written
 
 
 def test_lastword_reads_what_others_wrote_and_all_agree_where_a_key_lives(

@@ -148,7 +148,7 @@ def test_up_after_everything_was_killed_says_it_recovered_and_has_the_whole_tabl
 
     said = house("up", "--cluster-only", "--detach")
 
-    assert "had not been stopped in order: its log was recovered, nothing acknowledged is lost" in said
+    assert "had not been stopped in order: Kafka recovered its log and reported no damage" in said
     assert "ready: table user-profiles with 10 rows at" in said
     assert house("get", "user-profiles", "user-1") == '{"mine": true}\n'
 

@@ -22,7 +22,9 @@ from lastword.kafka.local import LocalCluster
 from lastword.kafka.murmur2 import partition_of
 from lastword.kafka.reading import log_bounds
 from lastword.kafka.topics import alter_topic, create_topic, delete_topic
-from lastword.replica import following
+from lastword.replica import owned_store
+from lastword.replica.owned_store import OwnedStore
+from lastword.replica.store import Store
 from lastword.table import Table
 from support.compacted_logs import aborted
 from support.replicas import (
@@ -207,7 +209,7 @@ def test_partitions_that_were_added_are_followed_and_split_keys_are_counted(
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every topic is large enough for workers."""
-    monkeypatch.setattr(following, "_SMALL", 1)
+    monkeypatch.setattr(owned_store, "_SMALL", 1)
 
 
 def test_a_topic_that_is_recreated_during_a_build_is_never_shown_as_a_mix(
@@ -215,17 +217,17 @@ def test_a_topic_that_is_recreated_during_a_build_is_never_shown_as_a_mix(
 ) -> None:
     create_topic(connection, topic_name, partitions=1)
     write_rows(connection, topic_name, [(0, f"old-{n}", "1") for n in range(5)])
-    building: Callable[..., Path] = following.Follower._building
+    build: Callable[..., Store] = OwnedStore.build
     done: list[int] = []
 
-    def then_anew(self: following.Follower, *args: Any) -> Path:
-        place = building(self, *args)
+    def then_anew(self: OwnedStore, *args: Any, **options: Any) -> Store:
+        store = build(self, *args, **options)
         if not done:
             done.append(1)
             recreate(connection, topic_name, [(0, f"new-{n}", "1") for n in range(8)])
-        return place
+        return store
 
-    monkeypatch.setattr(following.Follower, "_building", then_anew)
+    monkeypatch.setattr(OwnedStore, "build", then_anew)
     with Table(connection, topic_name).replica(tmp_path) as replica:
         assert list(replica) == [f"new-{n}" for n in range(8)]
 
@@ -235,7 +237,7 @@ def test_records_that_are_deleted_while_it_is_built_make_it_begin_again(
 ) -> None:
     create_topic(connection, topic_name, partitions=1, settings={"cleanup.policy": "compact,delete"})
     write_rows(connection, topic_name, [(0, f"key-{n}", "1") for n in range(20)])
-    build = following.__dict__["build"]
+    build = owned_store.__dict__["build"]
 
     def late(*args: Any, **options: Any) -> bool:
         admin = connection.admin()
@@ -243,7 +245,7 @@ def test_records_that_are_deleted_while_it_is_built_make_it_begin_again(
             future.result()
         return bool(build(*args, **options))
 
-    monkeypatch.setattr(following, "build", late)
+    monkeypatch.setattr(owned_store, "build", late)
     with Table(connection, topic_name).replica(tmp_path) as replica:
         assert len(replica) == 5
 
@@ -272,9 +274,9 @@ def test_rows_that_are_known_to_be_wrong_are_not_shown_after_a_kill_either(
 _KILLED_WHILE_BUILDING = """\
 import os, sys
 from lastword.kafka.connection import Connection
-from lastword.replica import following
+from lastword.replica.owned_store import OwnedStore
 from lastword.table import Table
-following.Follower._building = lambda *_: os.kill(os.getpid(), 9)
+OwnedStore.build = lambda *_, **__: os.kill(os.getpid(), 9)
 servers, topic, folder = sys.argv[1:]
 Table(Connection(bootstrap_servers=servers), topic).replica(folder)
 """

@@ -19,6 +19,7 @@ from lastword.kafka.transactions import Transactions
 from lastword.pipeline.progress import Progress, progress_record, transactional_id
 from lastword.pipeline.source import Share, Shares
 from lastword.pipeline.task import CommitTask
+from support.compacted_logs import wait_for_markers
 from support.evaluated import OUTLET, batch, end, valid
 
 BEGINNING = Progress(next_offset=3, source_id="id", generation=1, owner="me")
@@ -78,6 +79,7 @@ def run(
 
 def emitted(task: CommitTask) -> list[tuple[bytes | None, bytes | None]]:
     topic = task.outlet.rules[0][1]
+    wait_for_markers(task.connection, topic)
     records = [record for part in read_log(task.connection, topic) for record in part]
     return [(record.value, dict(record.headers)["source"]) for record in records]
 

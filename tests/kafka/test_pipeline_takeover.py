@@ -17,6 +17,7 @@ from lastword.pipeline.plan import Pipeline, Rule, Source
 from lastword.pipeline.progress import Progress, newest_progress, progress_record, transactional_id
 from lastword.pipeline.takeover import take_over
 from lastword.pipeline.topics import make_own_topics
+from support.compacted_logs import wait_for_markers
 
 
 @pytest.fixture
@@ -45,6 +46,7 @@ def write_progress(connection: Connection, plan: Pipeline, partition: int, progr
 
 
 def values(connection: Connection, topic: str) -> list[bytes | None]:
+    wait_for_markers(connection, topic)
     return [record.value for batch in read_log(connection, topic) for record in batch]
 
 

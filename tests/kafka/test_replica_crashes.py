@@ -16,8 +16,8 @@ import pytest
 
 from lastword.core.lines import Write
 from lastword.kafka.connection import Connection
+from lastword.kafka.loading import load
 from lastword.kafka.topics import create_topic
-from lastword.kafka.writing import load
 from support.processes import running_with
 from support.replicas import disagreements, log_now, replica_of
 from support.waiting import eventually
@@ -36,9 +36,9 @@ _FOLLOW = """\
 import sys
 from pathlib import Path
 from lastword.kafka.connection import Connection
-from lastword.replica import following
+from lastword.replica import owned_store
 from lastword.table import Table
-following._SMALL = 0
+owned_store._SMALL = 0
 servers, topic, folder = sys.argv[1:]
 with Table(Connection(bootstrap_servers=servers), topic, key="bytes").replica(folder) as replica:
     print("ready", flush=True)

@@ -261,6 +261,9 @@ def test_three_brokers_know_each_other_by_password_over_tls(tmp_path: Path) -> N
 def test_a_server_tells_what_its_user_may_see_and_which_right_is_missing_for_the_rest(
     secure: LocalCluster, ann: Connection
 ) -> None:
+    with Table(secure.connection, "news") as news:
+        # Where there is nothing to read, no right is missing.
+        news.put("n-1", 1)
     served = ServedCluster(ann, [])
     served.start()
     try:

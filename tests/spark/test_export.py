@@ -71,6 +71,7 @@ def test_parquet_has_the_columns_and_the_position_beside_them(
             "partition": scanned[key]["partition"],
             "offset": scanned[key]["offset"],
             "timestamp": datetime.fromtimestamp(scanned[key]["timestamp"] / 1000, UTC),
+            "headers": None,
             "decode_error": None,
         }
         for key, age, home, name in [("ann", 31, {"city": "Oslo"}, "Ann"), ("bob", None, None, 'Bob "B",\nJr.')]
@@ -115,7 +116,7 @@ def test_a_past_position_is_exported_as_it_was(verb: InProcess, people: Table, t
 def test_raw_keeps_the_value_in_one_column(verb: InProcess, people: Table, tmp_path: Path) -> None:
     verb("export", people.topic, str(tmp_path / "out"), "--format", "parquet", "--raw")
     rows = parquet_rows(tmp_path / "out")
-    assert list(rows[0]) == ["key", "value", "partition", "offset", "timestamp", "decode_error"]
+    assert list(rows[0]) == ["key", "value", "partition", "offset", "timestamp", "headers", "decode_error"]
     assert json.loads(str(rows[0]["value"])) == {"name": "Ann", "age": 31, "home": {"city": "Oslo"}}
 
 
@@ -147,19 +148,42 @@ def test_json_lines_are_loaded_back_byte_for_byte(
         writer.write(b"null", b"null")
         writer.write(b"exact", b'{"b": 1.10, "a": 123456789012345678901234567890}')
         writer.write(b"named", b'{"decode_error":"a field of its own"}')
+        writer.write(b"headed", b"1", (("by", b"me"), ("raw", b"\xff"), ("by", None)))
     done = verb.run("export", people.topic, str(tmp_path / "out"), "--format", "jsonl")
     assert (done.code, done.stderr) == (
         0,
         "lastword: 2 of the rows could not be decoded: their decode_error says why\n",
     )
-    assert (marker(tmp_path / "out")["rows"], marker(tmp_path / "out")["unreadable"]) == (7, 2)
+    assert (marker(tmp_path / "out")["rows"], marker(tmp_path / "out")["unreadable"]) == (8, 2)
     (tmp_path / "all.jsonl").write_bytes(b"".join(part.read_bytes() for part in parts(tmp_path / "out")))
     copy = f"{people.topic}-copy"
     create_topic(connection, copy, partitions=3)
-    assert verb("load", copy, str(tmp_path / "all.jsonl"), "--format", "jsonl") == "7 records acknowledged\n"
+    assert verb("load", copy, str(tmp_path / "all.jsonl"), "--format", "jsonl") == "8 records acknowledged\n"
     there, here = fold_topic(connection, copy).rows, fold_topic(connection, people.topic).rows
-    assert {key: record.value for key, record in there.items()} == {key: record.value for key, record in here.items()}
+    assert {key: (row.value, row.headers) for key, row in there.items()} == {
+        key: (row.value, row.headers) for key, row in here.items()
+    }
     verb("topic", "delete", copy)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_headers_are_exported_with_their_rows(verb: InProcess, people: Table, tmp_path: Path, form: str) -> None:
+    people.put("ann", {"name": "Ann"}, headers=[("by", "me"), ("by", None), ("raw", b"\xff")])
+    verb("export", people.topic, str(tmp_path / "out"), "--format", form, "--schema", "name STRING")
+    if form == "parquet":
+        found = {row["key"]: row["headers"] for row in parquet_rows(tmp_path / "out")}
+        assert found == {
+            "ann": [{"key": "by", "value": b"me"}, {"key": "by", "value": None}, {"key": "raw", "value": b"\xff"}],
+            "bob": None,
+        }
+    else:
+        lines = [list(csv.DictReader(part.read_text().splitlines())) for part in parts(tmp_path / "out")]
+        found = {row["key"]: row["headers"] for rows in lines for row in rows}
+        # Bytes are base64, as everywhere in CSV.
+        assert found == {
+            "ann": '[{"key":"by","value":"bWU="},{"key":"by","value":null},{"key":"raw","value":"/w=="}]',
+            "bob": "",
+        }
 
 
 def test_what_a_codec_cannot_read_is_exported_with_the_reason(

@@ -128,3 +128,14 @@ def test_values_go_through_no_aggregate(spark: SparkSession) -> None:
     assert "SortAggregate" not in plan
     assert "ObjectHashAggregate" not in plan
     assert "HashAggregate" in plan
+
+
+def test_headers_come_with_the_rows_where_the_records_have_them(spark: SparkSession) -> None:
+    rows = [(b"a", b"1", 0, 0, EPOCH, [("by", b"x")]), (b"a", b"2", 0, 1, EPOCH, [("by", None)])]
+    headed = spark.createDataFrame(rows, f"{SCHEMA}, headers array<struct<key: string, value: binary>>")
+    (row,) = newest_per_key(headed).collect()
+    assert (bytes(row.value), [tuple(header) for header in row.headers]) == (b"2", [("by", None)])
+    plain = frame(spark, [Record(b"b", b"3", 0, 2, 0)])
+    merged = {bytes(row.key): row.headers for row in merge(headed, plain).collect()}
+    assert (len(merged[b"a"]), merged[b"b"]) == (1, None)
+    assert newest_per_key(plain).columns == ["key", "value", "partition", "offset", "timestamp"]

@@ -17,7 +17,7 @@ from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput, HorizonPassed, NotFound
 from lastword.core.fold import fold
 from lastword.core.position import Position
-from lastword.core.record import Record
+from lastword.core.record import Headers, Record
 from lastword.core.row import row_of
 from lastword.kafka.compaction import compact_topic
 from lastword.kafka.connection import Connection
@@ -29,7 +29,7 @@ from support.logs import PARTITIONS, Act, Put, fresh_topic, leave_open, logs, wr
 from support.replicas import caught_up, log_now, replica_of
 
 EXAMPLES = 2 * int(os.environ.get("LASTWORD_SOAK", "1"))
-FIELDS = ("key", "value", "partition", "offset", "timestamp", "decode_error")
+FIELDS = ("key", "value", "partition", "offset", "timestamp", "headers", "decode_error")
 
 
 @pytest.fixture(params=["driver", "tasks"])
@@ -43,8 +43,8 @@ def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 def rows_of(table: DataFrame) -> list[tuple[Any, ...]]:
     rows = [tuple(row[name] for name in FIELDS) for row in table.collect()]
     return sorted(
-        (bytes(key), value, partition, offset, _ms(moment), error)
-        for key, value, partition, offset, moment, error in rows
+        (bytes(key), value, partition, offset, _ms(moment), headers_in(headers), error)
+        for key, value, partition, offset, moment, headers, error in rows
     )
 
 
@@ -55,8 +55,14 @@ def law(records: list[Record]) -> list[tuple[Any, ...]]:
         row = row_of(record, codec_named("bytes"), codec_named("json"))
         assert record.value is not None
         text = None if row.decode_error else codec_named("json").to_json(record.value).decode()
-        expected.append((key, text, row.partition, row.offset, row.timestamp, row.decode_error))
+        expected.append((key, text, row.partition, row.offset, row.timestamp, row.headers, row.decode_error))
     return expected
+
+
+def headers_in(cell: Any) -> Headers:
+    """The headers of a row, which are null where there are none."""
+    assert cell is None or len(cell) > 0
+    return tuple((each.key, None if each.value is None else bytes(each.value)) for each in cell or ())
 
 
 def _ms(moment: datetime) -> int:
@@ -89,10 +95,12 @@ def test_the_table_is_the_fold_of_what_was_committed_and_the_replica_before_and_
         assert rows_of(read_table(spark, topic, key="bytes")) == law(log_now(connection, topic))
         with replica_of(connection, topic, home / "replica") as replica:
             caught_up(connection, replica)
-            assert [(row.key, row.offset) for row in replica.scan()] == [(row[0], row[3]) for row in law(committed)]
+            assert [(row.key, row.offset, row.headers) for row in replica.scan()] == [
+                (row[0], row[3], row[5]) for row in law(committed)
+            ]
         folded = newest_per_key(read_records(spark, topic))
-        assert sorted((bytes(row.key), row.offset) for row in folded.collect()) == [
-            (row[0], row[3]) for row in expected
+        assert sorted((bytes(row.key), row.offset, headers_in(row.headers)) for row in folded.collect()) == [
+            (row[0], row[3], row[5]) for row in expected
         ]
 
 
@@ -105,6 +113,8 @@ def test_the_oracle_objects_to_a_table_without_its_tombstones(
     assert rows_of(read_table(spark, topic_name, key="bytes")) == law(committed)
     assert rows_of(read_table(spark, topic_name, key="bytes")) != law([r for r in committed if r.value is not None])
     assert rows_of(read_table(spark, topic_name, key="bytes", at="0:1")) != law(committed[1:])
+    other = Record(b"a", b"1", 0, 0, committed[0].timestamp, (("trace", None),))
+    assert rows_of(read_table(spark, topic_name, key="bytes")) != law([other])
 
 
 @pytest.mark.quick
@@ -216,7 +226,7 @@ def test_each_codec_gives_its_own_type(spark: SparkSession, connection: Connecti
 
 @pytest.mark.quick
 def test_fields_become_columns_by_inference_over_every_value(spark: SparkSession, users: Table) -> None:
-    users.put("a", {"name": "Alice", "age": 25, "offset": "mine"})
+    users.put("a", {"name": "Alice", "age": 25, "offset": "mine"}, headers={"by": "me", "raw": b"\xff"})
     users.put("b", {"name": "Bob", "tags": ["x"]})
     users.put("c", 7)
     table = read_table(spark, users.topic, columns=True)
@@ -229,10 +239,12 @@ def test_fields_become_columns_by_inference_over_every_value(spark: SparkSession
         "partition",
         "offset",
         "timestamp",
+        "headers",
         "decode_error",
     ]
     rows = {row.key: row for row in table.collect()}
     assert (rows["a"]["age"], rows["a"]["name"], rows["a"]["value_offset"]) == (25, "Alice", "mine")
+    assert (headers_in(rows["a"]["headers"]), rows["b"]["headers"]) == ((("by", b"me"), ("raw", b"\xff")), None)
     assert (rows["b"]["age"], rows["b"]["tags"]) == (None, ["x"])
     assert rows["a"].decode_error is None
     assert rows["c"].decode_error == "value: does not fit the columns' types"

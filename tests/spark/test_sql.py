@@ -71,6 +71,7 @@ def test_a_table_has_its_columns_in_this_order(verb: InProcess, people: str) -> 
         "partition",
         "offset",
         "timestamp",
+        "headers",
         "decode_error",
     ]
 

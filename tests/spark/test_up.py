@@ -90,7 +90,7 @@ def test_after_a_kill_of_everything_and_a_down_every_user_that_came_is_counted_o
             os.kill(int(process.split()[0]), signal.SIGKILL)
     eventually(lambda: left_of(line) == [])
 
-    assert "its log was recovered" in up(line)
+    assert "Kafka recovered its log" in up(line)
     eventually(lambda: processed(line) > before, within_s=_LONG_S)
     line("down")
 

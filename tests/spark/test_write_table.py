@@ -12,9 +12,10 @@ from pyspark.sql import functions as F
 
 from lastword.core.errors import BadInput, ClusterUnreachable, NotFound
 from lastword.kafka.connection import Connection
+from lastword.kafka.same_topic import SameTopic
 from lastword.kafka.topics import create_topic
 from lastword.kafka.writing import Writer
-from lastword.spark import Written, sink, write_table
+from lastword.spark import Written, read_table, sink, write_table
 from lastword.spark.session import _connections
 from lastword.spark.writing import Mode
 from lastword.table import Table
@@ -115,6 +116,13 @@ def test_headers_pass_through(spark: SparkSession, connection: Connection, users
         b"a": (("source", b"\xff"), ("none", None)),
         b"b": (),
     }
+    # Read back as a table and written again: the rows are what they were.
+    write_table(read_table(spark, users.topic), users.topic)
+    again = records_of(connection, users.topic)
+    assert len(again) == 4
+    assert [(row.key, row.headers) for row in again if row.key == b"a"] == [
+        (b"a", (("source", b"\xff"), ("none", None)))
+    ] * 2
 
 
 @pytest.mark.quick
@@ -305,7 +313,7 @@ def test_a_partition_that_is_not_there_fails_in_one_line(
     monkeypatch.setitem(sink._DEFAULTS, "max.block.ms", "2000")
     records = spark.createDataFrame([(b"a", b"1", 77)], "key binary, value binary, partition int")
     with pytest.raises(ClusterUnreachable, match=f"writing to {users.topic}: .*77.*write all rows again") as failure:
-        sink.write_records(records, users.topic, connection)
+        sink.write_records(records, users.topic, connection, SameTopic(connection, users.topic, patience_s=30))
     assert "\n" not in str(failure.value)
 
 

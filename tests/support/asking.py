@@ -14,7 +14,8 @@ from lastword.kafka.connection import Connection
 from lastword.serve.answers import Answer
 from lastword.serve.limits import Limits
 from lastword.serve.service import Request, Service
-from lastword.serve.tables import ServedTable
+from lastword.serve.tables import ServedTable, shown_topic
+from lastword.serve.unsent import Unsent
 from lastword.serve.writes import Writes
 from lastword.table import Table
 
@@ -42,7 +43,7 @@ async def in_two(body: bytes) -> AsyncIterator[bytes]:
 
 def request_of(method: str, path: str, query: str, headers: dict[str, str], body: AsyncIterator[bytes]) -> Request:
     """A request of a client that stays."""
-    return Request(method, path, query, headers, body, asyncio.Event().wait)
+    return Request(method, path, query, headers, body, asyncio.Event().wait, Unsent(1 << 40).hold())
 
 
 async def answered(service: Service, request: Request) -> Answer:
@@ -70,10 +71,17 @@ def served(
     key: str = "string",
     value: str = "json",
     wait: bool = True,
+    patience_s: float = 30.0,
 ) -> ServedTable:
     """A table with a replica and a writer of its own, which the caller closes."""
     replica = Table(connection, topic, key=key, value=value).replica(folder, wait=wait)
-    writes = Writes(connection, topic, waiting=Limits().waiting_writes)
+    writes = Writes(
+        connection,
+        topic,
+        waiting=Limits().waiting_writes,
+        meant=lambda: shown_topic(replica),
+        patience_s=patience_s,
+    )
     return ServedTable(name, codec_named(key), codec_named(value), replica, writes)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from uuid import uuid4
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaError, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 
 from lastword.core.record import Record
@@ -16,6 +17,13 @@ from lastword.kafka.reading import log_bounds, read_log
 from support.waiting import eventually
 
 Pair = tuple[str, str | None]
+
+# Scenario A: thirteen records about ten users.
+THIRTEEN_PROFILES: list[Pair] = [
+    *(("user-1", "v1"), ("user-2", "v1"), ("user-3", "v1"), ("user-4", "v1"), ("user-5", "v1")),
+    *(("user-1", "v2"), ("user-2", "v2"), ("user-1", "v3")),
+    *(("user-6", "v1"), ("user-7", "v1"), ("user-8", "v1"), ("user-9", "v1"), ("user-10", "v1")),
+]
 
 
 def make_topic(connection: Connection, name: str, *, partitions: int = 1, **settings: str | int | float) -> None:
@@ -54,7 +62,7 @@ def aborted(connection: Connection, topic: str, *, records: int) -> Iterator[Non
         yield
     finally:
         producer.abort_transaction(30)
-        eventually(lambda: not has_open_transaction(connection, topic))
+        wait_for_markers(connection, topic)
 
 
 def committed(connection: Connection, topic: str) -> list[Record]:
@@ -62,11 +70,43 @@ def committed(connection: Connection, topic: str) -> list[Record]:
     return [record for batch in read_log(connection, topic) for record in batch]
 
 
+def uncommitted(connection: Connection, topic: str) -> list[tuple[bytes | None, bytes | None]]:
+    """Keys and values of every record in the log now, aborted ones included, as most other readers see them."""
+    consumer = connection.consumer(isolation_level="read_uncommitted", enable_partition_eof=True)
+    try:
+        pending = set(connection.topic(topic).partitions)
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in pending])
+        records = []
+        give_up_at = time.monotonic() + 60
+        while pending:
+            assert time.monotonic() < give_up_at, f"{topic}: partitions {pending} are not read to their end after 60 s"
+            message = consumer.poll(1)
+            if message is None:
+                continue
+            error = message.error()
+            if error is None:
+                records.append((message.key(), message.value()))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                pending.discard(message.partition())
+        return records
+    finally:
+        consumer.close()
+
+
 def set_on_topic(connection: Connection, topic: str) -> dict[str, str]:
     """The settings that the topic itself sets, and nothing that it inherits."""
     admin = connection.admin()
     settings = settings_now(admin, topic)
     return {name: setting.value for name, setting in settings.items() if setting.on_topic is not None}
+
+
+def wait_for_markers(connection: Connection, topic: str, *, within_s: float = 60) -> None:
+    """Waits until no transaction of the topic is open.
+
+    Kafka acknowledges the end of a transaction before its markers are in the log. Until they are, readers of committed
+    data miss its records. Whoever compares what was committed with what can be read waits for the markers.
+    """
+    eventually(lambda: not has_open_transaction(connection, topic), within_s=within_s)
 
 
 def has_open_transaction(connection: Connection, topic: str) -> bool:

@@ -10,16 +10,17 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from confluent_kafka import Message, Producer
 from hypothesis import strategies as st
 
-from lastword.core.record import Record
+from lastword.core.record import Headers, Record
 from lastword.kafka.connection import Connection
 from lastword.kafka.topics import create_topic, delete_topic
-from support.compacted_logs import has_open_transaction
-from support.waiting import eventually
+from support.compacted_logs import wait_for_markers
+from support.generated_headers import headers
 
 PARTITIONS = 3
 
@@ -29,6 +30,8 @@ class Put:
     key: bytes | None
     value: bytes | None
     partition: int
+    # To a writer None is the same as none.
+    headers: Headers | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +46,7 @@ puts = st.builds(
     key=st.sampled_from([b"a", b"b", b"c", b"\x00\xff", b"user-1"]),
     value=st.none() | st.sampled_from([b"", b"null", b"1", b'{"x":1}', b"\xff"]),
     partition=st.integers(0, PARTITIONS - 1),
+    headers=st.none() | headers,
 )
 acts = st.builds(
     Act, puts=st.lists(puts, min_size=1, max_size=4).map(tuple), ending=st.sampled_from(["plain", "commit", "abort"])
@@ -82,8 +86,7 @@ def write_log(connection: Connection, topic: str, log: Sequence[Act]) -> list[Re
         if act.ending != "abort":
             committed += written
     if transactional is not None:
-        # An end of a transaction is answered before its marker is in the log, and only then it is read.
-        eventually(lambda: not has_open_transaction(connection, topic))
+        wait_for_markers(connection, topic)
     return committed
 
 
@@ -97,14 +100,21 @@ def leave_open(connection: Connection, topic: str, puts: Sequence[Put]) -> Produ
 
 
 def _written(producer: Producer, topic: str, puts: Sequence[Put]) -> list[Record]:
-    acknowledged: list[Message] = []
+    acknowledged: list[tuple[Put, Message]] = []
 
-    def on_delivery(error: object, message: Message) -> None:
+    def on_delivery(put: Put, error: object, message: Message) -> None:
         assert error is None, error
-        acknowledged.append(message)
+        acknowledged.append((put, message))
 
     for put in puts:
-        producer.produce(topic, key=put.key, value=put.value, partition=put.partition, on_delivery=on_delivery)
+        producer.produce(
+            topic,
+            key=put.key,
+            value=put.value,
+            partition=put.partition,
+            headers=None if put.headers is None else list(put.headers),
+            on_delivery=partial(on_delivery, put),
+        )
     assert producer.flush(30) == 0
     assert len(acknowledged) == len(puts)
     return [
@@ -114,6 +124,7 @@ def _written(producer: Producer, topic: str, puts: Sequence[Put]) -> list[Record
             message.partition() or 0,
             message.offset() or 0,
             message.timestamp()[1],
+            put.headers or (),
         )
-        for message in acknowledged
+        for put, message in acknowledged
     ]

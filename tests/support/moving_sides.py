@@ -1,4 +1,7 @@
-"""Sides of a comparison that fold a log and read on whenever they are asked, as far as a random number says."""
+"""Sides of a comparison that fold a log and read on whenever they are asked, as far as a random number says.
+
+Records also leave the log at its start. Each side removes their rows at its own time, in key order.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from lastword.core.fold import fold
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.serve.explaining import Row
-from lastword.serve.sides import Page
+from lastword.serve.sides import Page, Whereabouts
 
 Rows = dict[bytes, Row]
 
@@ -22,9 +25,18 @@ def ends_of(log: Sequence[Record]) -> dict[int, int]:
     return ends
 
 
-def rows_at(log: Sequence[Record], at: Position) -> Rows:
-    """What the law shows at a position."""
-    state = fold(record for record in log if record.offset < at.get(record.partition, 0))
+_NOWHERE = Position()
+
+
+def rows_at(
+    log: Sequence[Record], at: Position, start_of: Callable[[bytes | None], Position] = lambda _: _NOWHERE
+) -> Rows:
+    """What the law shows at a position, each key from a log start on."""
+    state = fold(
+        record
+        for record in log
+        if start_of(record.key).get(record.partition, 0) <= record.offset < at.get(record.partition, 0)
+    )
     return {
         key: Row(key, record.value or b"", record.partition, record.offset, record.timestamp)
         for key, record in state.items()
@@ -39,7 +51,9 @@ class MovingSide:
         log: Sequence[Record],
         at: Position,
         *,
+        start: Position = _NOWHERE,
         dice: random.Random | None = None,
+        leaving: bool = False,
         reaches: bool = True,
         page_rows: int = 3,
         damage: Callable[[Rows], None] = lambda _: None,
@@ -47,6 +61,10 @@ class MovingSide:
         self._log = log
         self._ends = ends_of(log)
         self._dice = dice
+        self._leaving = leaving
+        # Rows from before the topic's start have left up to this key.
+        self._cursor = b""
+        self.log_start = self.topic_log_start = start
         self._reaches = reaches
         self._page_rows = page_rows
         self._damage = damage
@@ -60,7 +78,7 @@ class MovingSide:
             self._move(reach)
         told = self.at
         self._read_on()
-        rows = rows_at(self._log, self.at)
+        rows = rows_at(self._log, self.at, self._start_of)
         self._damage(rows)
         after = None if cursor is None else bytes.fromhex(cursor)
         keys = sorted(key for key in rows if after is None or key > after)
@@ -68,9 +86,12 @@ class MovingSide:
         following = shown[-1].hex() if len(keys) > len(shown) else None
         return Page([rows[key] for key in shown], following, told)
 
-    def position(self) -> Position:
+    def whereabouts(self) -> Whereabouts:
         self._read_on()
-        return self.at
+        return Whereabouts(self.at, self.log_start, self.topic_log_start)
+
+    def _start_of(self, key: bytes | None) -> Position:
+        return self.topic_log_start if key is not None and key < self._cursor else self.log_start
 
     def _read_on(self) -> None:
         if self._dice is None:
@@ -78,6 +99,21 @@ class MovingSide:
         for partition, end in self._ends.items():
             if self._dice.random() < 0.4:
                 self._move(Position({partition: min(end, self.at.get(partition, 0) + self._dice.randint(1, 3))}))
+        if self._leaving and self._dice.random() < 0.5:
+            self._remove_some(self._dice)
+
+    def _remove_some(self, dice: random.Random) -> None:
+        """A look at where the log starts, a part of the pass over the rows, or its end."""
+        if self.log_start == self.topic_log_start:
+            starts = {
+                p: dice.randint(self.log_start.get(p, 0), max(self.log_start.get(p, 0), at))
+                for p, at in self.at.items()
+            }
+            self.topic_log_start, self._cursor = Position(starts), b""
+        elif self._cursor < b"h" and dice.random() < 0.7:
+            self._cursor = bytes([dice.randint(max(self._cursor, b"a")[0], b"i"[0])])
+        else:
+            self.log_start, self._cursor = self.topic_log_start, b""
 
     def _move(self, to: Position) -> None:
         self.at = Position({p: max(self.at.get(p, 0), to.get(p, 0)) for p in self.at.keys() | to.keys()})

@@ -56,24 +56,43 @@ def test_records_without_a_key_count_as_obsolete_because_the_cleaner_drops_them(
 UNBOUNDED = 2**63 - 1
 
 
+def rule(*, after_max_ms: int = UNBOUNDED, before_max_ms: int = UNBOUNDED, broker_stamps: bool = False) -> RollRule:
+    return RollRule(
+        segment_ms=1_000,
+        broker_stamps=broker_stamps,
+        stamps_after_max_ms=after_max_ms,
+        stamps_before_max_ms=before_max_ms,
+    )
+
+
 @pytest.mark.parametrize(
-    ("newest_ms", "after_max_ms", "before_max_ms", "stamps"),
+    ("newest_ms", "after_max_ms", "stamp_ms"),
     [
-        pytest.param(5_000, UNBOUNDED, UNBOUNDED, (5_000, 100_000), id="old records: the present rolls"),
-        pytest.param(99_990, UNBOUNDED, UNBOUNDED, (99_990, 100_991), id="fresh ones: just past segment.ms"),
-        pytest.param(150_000, 60_000, UNBOUNDED, (150_000, 151_001), id="records from the future"),
-        pytest.param(159_900, 60_000, UNBOUNDED, (159_900, 159_000), id="no later than the topic takes"),
-        pytest.param(5_000, UNBOUNDED, 20_000, (81_000, 100_000), id="no earlier than the topic takes"),
-        pytest.param(0, UNBOUNDED, UNBOUNDED, (1, 100_000), id="never 0, which would mean now"),
+        pytest.param(5_000, UNBOUNDED, 100_000, id="old records: the present rolls"),
+        pytest.param(99_990, UNBOUNDED, 100_991, id="fresh ones: just past segment.ms"),
+        pytest.param(150_000, 60_000, 151_001, id="records from the future"),
+        pytest.param(159_900, 60_000, 159_000, id="no later than the topic takes"),
     ],
 )
-def test_the_roll_is_stamped_past_segment_ms_and_the_witness_makes_nothing_younger(
-    newest_ms: int, after_max_ms: int, before_max_ms: int, stamps: tuple[int, int]
+def test_the_roll_is_stamped_past_segment_ms(newest_ms: int, after_max_ms: int, stamp_ms: int) -> None:
+    assert rule(after_max_ms=after_max_ms).roll_ms(newest_ms, 100_000) == stamp_ms
+
+
+@pytest.mark.parametrize(
+    ("before_max_ms", "broker_stamps", "stamp_ms", "pause_ms"),
+    [
+        pytest.param(UNBOUNDED, False, 1, 0, id="never 0, which would mean now; the marker can follow at once"),
+        pytest.param(20_000, False, 85_000, 0, id="no older than the topic takes"),
+        pytest.param(5_500, False, 99_500, 601, id="so young that the marker has to wait, in case it opened a segment"),
+        pytest.param(UNBOUNDED, True, 1, 1_101, id="stamped by the broker, with its clock"),
+    ],
+)
+def test_the_witness_is_as_old_as_the_topic_takes(
+    before_max_ms: int, broker_stamps: bool, stamp_ms: int, pause_ms: int
 ) -> None:
-    rule = RollRule(
-        segment_ms=1_000, broker_stamps=False, stamps_after_max_ms=after_max_ms, stamps_before_max_ms=before_max_ms
-    )
-    assert rule.stamps_ms(newest_ms, now_ms=100_000) == stamps
+    chosen = rule(before_max_ms=before_max_ms, broker_stamps=broker_stamps)
+    assert chosen.witness_ms(100_000) == stamp_ms
+    assert chosen.pause_before_abort_ms(100_000) == pause_ms
 
 
 @pytest.mark.parametrize(

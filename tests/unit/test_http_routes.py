@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from typing import get_args
 
 import pytest
 
@@ -12,7 +13,10 @@ from lastword.core.errors import BadInput
 from lastword.serve.answers import Refused
 from lastword.serve.keys import base64url, from_base64url, key_of, prefix_of
 from lastword.serve.limits import Limits
-from lastword.serve.routes import Route, is_write, parameters, route_of
+from lastword.serve.routes import Kind, Route, is_write, parameters, route_of
+from lastword.serve.service import Service
+from support.addresses import ADDRESSES, METHODS, NAMELESS, allowed
+from support.asking import ask
 
 LIMITS = Limits()
 
@@ -186,3 +190,25 @@ def test_base64url_goes_both_ways(raw: bytes) -> None:
 def test_a_limit_of_nothing_is_refused() -> None:
     with pytest.raises(BadInput, match="key_bytes=0"):
         Limits(key_bytes=0)
+
+
+def test_every_kind_of_route_has_an_address_that_is_tried_with_every_method() -> None:
+    assert {*get_args(Kind)} - {"nowhere"} == {*ADDRESSES}
+    assert {kind: route_of(path).kind for kind, path in ADDRESSES.items()} == {kind: kind for kind in ADDRESSES}
+
+
+@pytest.mark.parametrize("kind", ADDRESSES)
+def test_a_method_that_a_route_does_not_take_is_refused_with_those_it_takes(kind: Kind) -> None:
+    service = Service([], LIMITS)
+    for method in {*METHODS} - {*allowed(kind)}:
+        told = ask(service, ADDRESSES[kind], method, b"1")
+        assert (told.status, told.headers.get("allow")) == (405, ", ".join(allowed(kind)))
+    service.close()
+
+
+@pytest.mark.parametrize("path", NAMELESS)
+def test_an_empty_name_names_nothing_whatever_the_method(path: str) -> None:
+    service = Service([], LIMITS)
+    assert {ask(service, path, method, b"1").status for method in METHODS} == {404}
+    assert ask(service, path, "PUT", b"1").code == "no_such_route"
+    service.close()

@@ -5,13 +5,10 @@ from hypothesis import strategies as st
 from lastword.core.codecs import CODECS
 from lastword.core.errors import BadLine
 from lastword.core.lines import Write, row_json, write_of_json_line, write_of_kv_line
-from lastword.core.record import Record
+from lastword.core.record import Headers, Record
+from support.generated_headers import headers
 
 STRING, JSON = CODECS["string"], CODECS["json"]
-headers = st.lists(
-    st.tuples(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), st.none() | st.binary(max_size=8)),
-    max_size=3,
-)
 
 
 @given(
@@ -24,7 +21,7 @@ headers = st.lists(
 def test_whatever_the_bytes_a_dumped_row_is_loaded_back_to_the_byte(
     key: bytes,
     value: bytes | None,
-    headers: list[tuple[str, bytes | None]],
+    headers: Headers,
     codecs: tuple[str, str],
     placed: bool,
 ) -> None:
@@ -32,12 +29,12 @@ def test_whatever_the_bytes_a_dumped_row_is_loaded_back_to_the_byte(
     assume(not (codecs[0] == "int" and len(key) == 4))
     assume(not (codecs[1] == "int" and value is not None and len(value) == 4))
     key_codec, value_codec = CODECS[codecs[0]], CODECS[codecs[1]]
-    line = row_json(Record(key, value, 1, 2, 3, tuple(headers)), key_codec, value_codec, placed=placed)
+    line = row_json(Record(key, value, 1, 2, 3, headers), key_codec, value_codec, placed=placed)
     assert b"\n" not in line
     back = write_of_json_line(line, 1, key_codec, value_codec)
     assert _same(back.key, key, codecs[0])
     assert _same(back.value, value, codecs[1])
-    assert back.headers == tuple(headers)
+    assert back.headers == headers
 
 
 def _same(back: bytes | None, original: bytes | None, codec: str) -> bool:

@@ -11,39 +11,39 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lastword.core.fold import fold
-from lastword.core.record import Record
+from lastword.core.record import Headers, Record
 from lastword.kafka.reading import Columns, Queue
 from lastword.replica.building import spread
 from lastword.replica.fold_worker import queue_within
 from lastword.replica.layout import unpack_row
 from lastword.replica.newest import Newest, Runs, SplitKey, in_key_order
+from support.columns import columns_of
+from support.generated_headers import headers
 
 MB = 1024 * 1024
 KEYS = {0: [b"", b"a", b"\x00\xff"], 1: [b"b", b"user-1"]}
 
-# (partition, key, value): a key lives in one partition; None is a record without a key.
+# (partition, key, value, headers): a key lives in one partition; None is a record without a key.
 entries = st.sampled_from([0, 1]).flatmap(
     lambda partition: st.tuples(
         st.just(partition),
         st.none() | st.sampled_from(KEYS[partition]),
         st.none() | st.sampled_from([b"", b"1", b"22"]),
+        headers,
     )
 )
+Entry = tuple[int, bytes | None, bytes | None, Headers]
 # Batches, each with whether the rows move to the disk after it.
 batches = st.lists(st.tuples(st.lists(entries, min_size=1, max_size=6), st.booleans()), max_size=6)
 
 
-def numbered(log: list[tuple[int, bytes | None, bytes | None]]) -> list[Record]:
+def numbered(log: list[Entry]) -> list[Record]:
     offsets = {0: itertools.count(), 1: itertools.count()}
-    return [Record(key, value, partition, next(offsets[partition]), 7) for partition, key, value in log]
+    return [Record(key, value, partition, next(offsets[partition]), 7, more) for partition, key, value, more in log]
 
 
 def as_columns(records: list[Record]) -> list[Columns]:
-    runs = [(p, list(run)) for p, run in itertools.groupby(records, lambda record: record.partition)]
-    return [
-        Columns(p, [r.key for r in run], [r.value for r in run], [r.offset for r in run], [r.timestamp for r in run], 0)
-        for p, run in runs
-    ]
+    return [columns_of(p, list(run)) for p, run in itertools.groupby(records, lambda record: record.partition)]
 
 
 def rows_after(log: list[tuple[list[Record], bool]], folder: Path) -> list[Record]:
@@ -65,7 +65,7 @@ def rows_after(log: list[tuple[list[Record], bool]], folder: Path) -> list[Recor
 @given(batches)
 @settings(max_examples=30)
 def test_the_rows_in_key_order_are_the_fold_wherever_they_were_spilled(
-    log: list[tuple[list[tuple[int, bytes | None, bytes | None]], bool]],
+    log: list[tuple[list[Entry], bool]],
 ) -> None:
     records = numbered([entry for batch, _ in log for entry in batch])
     left = iter(records)
@@ -89,6 +89,16 @@ def test_a_tombstone_that_is_not_kept_in_a_run_would_bring_the_row_back(tmp_path
         runs.add(newest.take())
         assert [key for key, _ in runs.in_key_order([0])] == expected
         runs.remove()
+
+
+def test_headers_that_are_not_read_with_the_columns_are_missing_in_the_rows(tmp_path: Path) -> None:
+    """The negative control for headers: the comparison with the fold sees that they are gone."""
+    records = [Record(b"a", b"1", 0, 0, 7, (("trace", None),)), Record(b"b", b"2", 0, 1, 7)]
+    assert rows_after([(records, False)], tmp_path / "runs") == records
+    (columns,) = as_columns(records)
+    newest = Newest([0])
+    newest.fold(columns._replace(headers=None))
+    assert [unpack_row(key, row) for key, row in in_key_order(newest.take())] != records
 
 
 @pytest.mark.parametrize("spilled", [True, False])
@@ -121,6 +131,12 @@ def test_the_estimate_grows_with_keys_and_with_rows_that_grow_and_not_with_the_s
     for _ in range(100):
         fold_in(range(10_000), 2000)
     assert newest.estimated_bytes() > 10_000 * 2000
+
+
+def test_the_estimate_knows_of_headers() -> None:
+    newest = Newest([0])
+    newest.fold(columns_of(0, [Record(b"%d" % n, b"", 0, n, 7, (("trace", b"x" * 2000),)) for n in range(1000)]))
+    assert newest.estimated_bytes() > 1000 * 2000
 
 
 def test_the_queue_shrinks_with_the_memory_and_never_grows_over_its_defaults() -> None:

@@ -2,47 +2,42 @@
 
 from __future__ import annotations
 
-from struct import Struct
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lastword.core.fold import fold
-from lastword.core.record import Record
+from lastword.core.record import Headers, Record
 from lastword.kafka.reading import Columns
+from lastword.spark.packed_rows import places_of, value_and_headers
 from lastword.spark.partition_fold import NewestRows
+from support.columns import columns_of
+from support.generated_headers import headers
 
-HEAD = Struct(">qq")
 PLENTY = 1 << 30
 
 keys = st.none() | st.binary(max_size=3)
 values = st.none() | st.binary(max_size=40)
-logs = st.lists(st.tuples(keys, values), max_size=60)
+logs = st.lists(st.tuples(keys, values, headers), max_size=60)
+Entry = tuple[bytes | None, bytes | None] | tuple[bytes | None, bytes | None, Headers]
 
 
-def records_of(log: list[tuple[bytes | None, bytes | None]]) -> list[Record]:
+def records_of(log: Sequence[Entry]) -> list[Record]:
     """The log with a gap after every third record, as compaction leaves them, and clocks that go backwards."""
-    return [Record(key, value, 0, at + at // 3, 1000 - at) for at, (key, value) in enumerate(log)]
+    return [Record(key, value, 0, at + at // 3, 1000 - at, *more) for at, (key, value, *more) in enumerate(log)]
 
 
 def folded(records: list[Record], memory_bytes: int) -> list[Record]:
     newest = NewestRows(memory_bytes)
     for at in range(0, len(records), 7):
-        batch = records[at : at + 7]
-        newest.fold(
-            Columns(
-                0,
-                [record.key for record in batch],
-                [record.value for record in batch],
-                [record.offset for record in batch],
-                [record.timestamp for record in batch],
-                0,
-            )
-        )
-    return [
-        Record(key, row[HEAD.size :], 0, *HEAD.unpack_from(row)) for part in newest.taken() for key, row in part.items()
-    ]
+        newest.fold(columns_of(0, records[at : at + 7]))
+    found = []
+    for key, row in [each for part in newest.taken() for each in part.items()]:
+        (place,), (value, headers) = places_of([row]), value_and_headers(row)
+        found.append(Record(key, value, 0, int(place["offset"]), int(place["timestamp"]), headers))
+    return found
 
 
 def disagreements(records: list[Record], found: list[Record]) -> list[str]:
@@ -54,9 +49,7 @@ def disagreements(records: list[Record], found: list[Record]) -> list[str]:
 
 @given(log=logs, memory_bytes=st.sampled_from([PLENTY, 0, 400, 2000]))
 @settings(max_examples=60)
-def test_the_rows_are_the_fold_with_any_bound_on_memory(
-    log: list[tuple[bytes | None, bytes | None]], memory_bytes: int
-) -> None:
+def test_the_rows_are_the_fold_with_any_bound_on_memory(log: list[Entry], memory_bytes: int) -> None:
     records = records_of(log)
     assert disagreements(records, folded(records, memory_bytes)) == []
 
@@ -68,6 +61,7 @@ def test_the_oracle_objects_to_a_lost_key_a_revived_one_and_one_that_comes_twice
     assert disagreements(records, right[1:]) == ["rows"]
     assert disagreements(records, [*right, records[1]]) == ["rows"]
     assert disagreements(records, [*right, right[0]]) == ["a key twice"]
+    assert disagreements(records_of([(b"a", b"1", (("trace", b"x"),))]), folded(records[:1], PLENTY)) == ["rows"]
 
 
 @pytest.mark.parametrize(("memory_bytes", "depth"), [(PLENTY, 0), (16_000, 2), (4_000, 2)])

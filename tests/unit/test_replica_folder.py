@@ -109,3 +109,24 @@ def test_the_marker_of_a_whole_building_comes_after_everything_else_is_on_the_di
         ("building-1", True),
         (tmp_path.name, False),
     ]
+
+
+def test_a_number_is_never_used_twice_because_a_store_that_is_gone_may_still_be_open(tmp_path: Path) -> None:
+    folder = ReplicaFolder(tmp_path)
+    folder.adopt(folder.new_building())
+    folder.set_aside()
+    assert (folder.current, folder.was_set_aside, found(tmp_path)) == (None, True, ["damaged-1/complete", "owner.lock"])
+    folder.make_room()
+    assert folder.new_building().name == "building-2"
+    assert folder.new_building().name == "building-3"
+    folder.close()
+
+
+def test_of_damaged_stores_the_last_one_is_kept_and_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    made(tmp_path, "owner.lock", "damaged-9/rows", "damaged-10/rows", "damaged-9.tgz", "store-old.bak", "store-3/rows")
+    folder = ReplicaFolder(tmp_path)
+    kept = ["damaged-10/rows", "damaged-9.tgz", "owner.lock", "store-3/rows", "store-old.bak"]
+    assert (found(tmp_path), folder.was_set_aside) == (kept, False)
+    folder.set_aside()
+    assert found(tmp_path) == ["damaged-3/rows", "damaged-9.tgz", "owner.lock", "store-old.bak"]
+    folder.close()

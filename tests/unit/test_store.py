@@ -6,7 +6,7 @@ import itertools
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,22 +16,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdict import Options
 
-from lastword.core.errors import ReplicaUnusable
+from lastword.core.errors import ReplicaUnusable, StoreDamaged
 from lastword.core.fold import fold
-from lastword.core.record import Record
-from lastword.replica.layout import FORMAT, PARTITION, Place, Standing
-from lastword.replica.store import Identity, Store
+from lastword.core.record import Headers, Record
+from lastword.replica.layout import FORMAT, PARTITION, ROW_HEAD, Place, Standing, pack_row
+from lastword.replica.store import Identity, OlderFormat, Store
+from support.generated_headers import headers
 
 PARTITIONS = 3
 BAD = b"\xff"
 
-# (key, value, partition, timestamp): few keys, so that they meet again; any partition, so that some live in two.
+# (key, value, partition, timestamp, headers): few keys, which meet again; any partition, so that some live in two.
 entries = st.tuples(
     st.sampled_from([b"", b"a", b"b", b"\x00\xff", b"user-1"]),
     st.none() | st.sampled_from([b"", b"1", b"2", BAD]),
     st.integers(0, PARTITIONS - 1),
     st.integers(0, 3),
+    headers,
 )
+Entry = tuple[bytes, bytes | None, int, int] | tuple[bytes, bytes | None, int, int, Headers]
 
 
 def readable(value: bytes) -> bool:
@@ -47,12 +50,12 @@ def opened(folder: Path, last_good_bytes: int = 1000) -> Iterator[Store]:
         store.close()
 
 
-def numbered(log: list[tuple[bytes, bytes | None, int, int]]) -> list[Record]:
+def numbered(log: Sequence[Entry]) -> list[Record]:
     """The log with offsets: each partition counts its own."""
     next_offsets = dict.fromkeys(range(PARTITIONS), 0)
     records = []
-    for key, value, partition, timestamp in log:
-        records.append(Record(key, value, partition, next_offsets[partition], timestamp))
+    for key, value, partition, timestamp, *more in log:
+        records.append(Record(key, value, partition, next_offsets[partition], timestamp, *more))
         next_offsets[partition] += 1
     return records
 
@@ -86,9 +89,7 @@ def disagreements(store: Store, records: list[Record]) -> list[str]:
 
 @settings(max_examples=60)
 @given(st.lists(st.lists(entries, max_size=6), max_size=6), st.booleans())
-def test_the_rows_are_the_fold_in_any_batching(
-    batches: list[list[tuple[bytes, bytes | None, int, int]]], reopen: bool
-) -> None:
+def test_the_rows_are_the_fold_in_any_batching(batches: list[list[Entry]], reopen: bool) -> None:
     records = numbered(list(itertools.chain(*batches)))
     with tempfile.TemporaryDirectory() as folder:
         done = 0
@@ -112,14 +113,32 @@ def test_the_oracle_objects_to_a_row_too_many_a_row_too_few_and_a_wrong_count(tm
         assert disagreements(store, records) == []
         assert "rows" in disagreements(store, records[:1])
         assert "rows" in disagreements(store, [*records, Record(b"a", None, 0, 1, 0)])
+        assert "rows" in disagreements(store, [Record(b"a", b"1", 0, 0, 0, (("trace", b"x"),)), records[1]])
         store.standing = Standing({0: store.places[0]._replace(live_rows=2), 1: store.places[1]})
-        assert disagreements(store, records) == ["count 3"]
+        assert len(store) == 3
+        with pytest.raises(StoreDamaged, match="2 rows were found, and there should be 3"):
+            disagreements(store, records)
+
+
+def test_a_row_without_headers_has_a_place_and_its_value_and_nothing_more() -> None:
+    record = Record(b"k", b"value", 1, 2, 3)
+    assert pack_row(record, poison=False) == ROW_HEAD.pack(1, 2, 3, 0) + b"value"
+    assert pack_row(record, poison=True) == ROW_HEAD.pack(1, 2, 3, 1) + b"value"
+
+
+def test_a_value_that_can_not_be_read_keeps_its_headers_and_the_last_good_one_has_none(tmp_path: Path) -> None:
+    good = Record(b"a", b"good", 0, 0, 0, (("schema", b"1"),))
+    bad = Record(b"a", BAD, 0, 1, 0, (("schema", b"2"), ("schema", None)))
+    with opened(tmp_path) as store:
+        store.apply([good], {0: Place(position=1)})
+        store.apply([bad], {0: Place(position=2)})
+        assert (store.get(b"a"), store.last_good(b"a"), store.poison_rows) == (bad, b"good", 1)
 
 
 @settings(max_examples=60)
 @given(st.lists(st.lists(entries, max_size=6), max_size=6))
 def test_changes_in_their_order_lead_to_what_the_table_shows(
-    batches: list[list[tuple[bytes, bytes | None, int, int]]],
+    batches: list[list[Entry]],
 ) -> None:
     """A watcher that applies every change to a dict ends up with the table's rows."""
     records, done = numbered(list(itertools.chain(*batches))), 0
@@ -181,16 +200,24 @@ IDENTITY = Identity(
 )
 
 
-@pytest.mark.parametrize("other", [FORMAT - 1, FORMAT + 1])
+@pytest.mark.parametrize(
+    ("other", "refused", "why"),
+    [
+        (FORMAT - 1, OlderFormat, f"has the format {FORMAT - 1}, this lastword reads {FORMAT}"),
+        (FORMAT + 1, ReplicaUnusable, f"has the format {FORMAT + 1}, .* delete the folder"),
+    ],
+)
 @pytest.mark.parametrize("difference", ["a number", "another layout", "another family"])
-def test_a_store_of_another_format_says_what_to_do(tmp_path: Path, other: int, difference: str) -> None:
+def test_a_store_of_another_format_is_known_by_its_format_alone(
+    tmp_path: Path, other: int, refused: type[ReplicaUnusable], why: str, difference: str
+) -> None:
     with opened(tmp_path) as store:
         store.declare(replace(IDENTITY, format=other))
         if difference == "another layout":
             store._places_family.put(PARTITION.pack(0), b"a place as another program packs it")
         elif difference == "another family":
             store.db.create_column_family("new", Options(raw_mode=True))
-    with pytest.raises(ReplicaUnusable, match=rf"has the format {other}, .* delete the folder"), opened(tmp_path):
+    with pytest.raises(refused, match=why), opened(tmp_path):
         pass
 
 

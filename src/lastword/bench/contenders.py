@@ -14,7 +14,7 @@ from lastword.bench.rounds import Run, alternative, fresh_topic, python, run
 from lastword.bench.rows import distinct, updates
 from lastword.core.errors import LastwordError
 from lastword.kafka.connection import Connection
-from lastword.kafka.writing import load
+from lastword.kafka.loading import load
 
 PARTITIONS = 4
 RECORDS_PER_KEY = 10

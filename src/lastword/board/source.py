@@ -6,6 +6,7 @@ import time
 
 from lastword.board.shown import Shown
 from lastword.board.tally import Begun, Entry, Place
+from lastword.core.errors import LastwordError
 from lastword.kafka.connection import Connection
 from lastword.kafka.feed import Feed
 from lastword.kafka.present import Lookout, Present
@@ -16,10 +17,10 @@ _LOOK_EVERY_S = 5.0
 class Source:
     """Everything that it gives to a tally is of the topic whose identity is in the count."""
 
-    def __init__(self, connection: Connection, topic: str) -> None:
+    def __init__(self, connection: Connection, topic: str, lookout: Lookout | None = None) -> None:
         self.topic = topic
         self._connection = connection
-        self._lookout = Lookout(connection, topic)
+        self._lookout = Lookout(connection, topic) if lookout is None else lookout
         self._feed: Feed | None = None
         self._present: Present | None = None
         self._at_end: set[int] = set()
@@ -35,9 +36,15 @@ class Source:
         if self._feed is None or self._present is None:
             self._begin(shown)
             return True
-        feed, identity = self._feed, self._present.topic_id
-        heard = feed.hear(patience_s)
-        if heard.records and self._lookout.identity() != identity:
+        identity = self._present.topic_id
+        try:
+            heard = self._feed.hear(patience_s)
+            is_another = bool(heard.records) and self._lookout.identity() != identity
+        except LastwordError:
+            # The feed has passed records that are not counted. The next one begins where the count stands.
+            self.close()
+            raise
+        if is_another:
             # Records of a new topic, at the offsets of the old one. Asked after they came: what came before is ours.
             self._begin(shown)
             return True

@@ -71,6 +71,8 @@ def start(args: argparse.Namespace) -> int:
     settings, security = options.settings(args.set), options.security(args)
     began = cluster.start(brokers=args.brokers, port=args.port, settings=settings, security=security)
     progress.clear()
+    for warning in began.warnings:
+        note(warning)
     config = cluster.client_file
     if args.json:
         print_json(
@@ -78,13 +80,13 @@ def start(args: argparse.Namespace) -> int:
                 "bootstrap_servers": began.bootstrap_servers,
                 "started": began.started,
                 "recovered": began.recovered,
+                "cut_off": began.cut_off,
                 "config": config and str(config),
             }
         )
         return 0
-    if began.recovered:
-        which = ", ".join(map(str, began.recovered))
-        print(f"broker {which} had not been stopped in order: its log was recovered, nothing acknowledged is lost")
+    if began.recovery is not None:
+        print(began.recovery)
     how = f"ready after {began.seconds:.1f} s" if began.started else "was running already and is ready"
     print(f"cluster {args.cluster}: {how} at {began.bootstrap_servers}")
     if config is not None:

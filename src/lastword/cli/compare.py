@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,9 +99,20 @@ def _line(outcome: Outcome) -> str:
         told = f"not equal, {found.different} {differ}, {counted(found.equal, 'row')} equal"
     if outcome.topics is not None:
         one, two = (topic[:8] for topic in outcome.topics)
-        return f"{outcome.table}: {told}; by key and value only: two topics ({one} and {two}) have no common positions"
+        why = f"two topics ({one} and {two}) have no common positions"
+        return f"{outcome.table}: {told}; by key, value and headers only: {why}"
     explained = f", {counted(found.explained, 'row')} explained by a lower position" if found.explained else ""
+    if found.left:
+        explained += f", {counted(found.left, 'row')} explained by a lower log start{_log_starts(found)}"
     return f"{outcome.table}: {told} at {found.position or 'no position'}{explained}"
+
+
+def _log_starts(found: Comparison) -> str:
+    """The log starts of both sides, in brackets, in the partitions where they differ; nothing where they do not."""
+    one, two = found.log_starts
+    apart = [p for p in sorted(one.keys() | two.keys()) if one.get(p, 0) != two.get(p, 0)]
+    first, second = (",".join(f"{p}:{start.get(p, 0)}" for p in apart) for start in (one, two))
+    return f" ({first} and {second})" if apart else ""
 
 
 def _told(outcome: Outcome) -> dict[str, Any]:
@@ -110,11 +122,13 @@ def _told(outcome: Outcome) -> dict[str, Any]:
         return told | {"missing_at": list(outcome.missing_at)}
     if outcome.topics is None:
         told["position"] = str(found.position)
+        told["log_starts"] = [str(start) for start in found.log_starts]
     else:
         told["topics"] = list(outcome.topics)
     return told | {
         "rows": found.equal,
         "explained": found.explained,
+        "left": found.left,
         "different": found.different,
         "differences": [
             {
@@ -130,12 +144,15 @@ def _told(outcome: Outcome) -> dict[str, Any]:
 def _row_told(row: Row | None, value: str) -> dict[str, Any] | None:
     if row is None:
         return None
-    return {"partition": row.partition, "offset": row.offset, "timestamp": row.timestamp, "value": value}
+    told = {"partition": row.partition, "offset": row.offset, "timestamp": row.timestamp, "value": value}
+    return told | ({"headers": json.loads(row.headers)} if row.headers else {})
 
 
 def _shortened(difference: Difference) -> tuple[str, str]:
-    """Both values as they are read, cut to the part where they begin to differ."""
-    first, second = (_text(row) for row in (difference.first, difference.second))
+    """Both values as they are read, with the headers where only those differ, cut to where they do."""
+    rows = (difference.first, difference.second)
+    values, headers = {row and row.value for row in rows}, {row and row.headers for row in rows}
+    first, second = (_text(row, with_headers=len(values) == 1 < len(headers)) for row in rows)
     begin = 0
     if difference.first is not None and difference.second is not None:
         both = zip(first, second, strict=False)
@@ -145,12 +162,13 @@ def _shortened(difference: Difference) -> tuple[str, str]:
     return _cut(first, begin), _cut(second, begin)
 
 
-def _text(row: Row | None) -> str:
+def _text(row: Row | None, *, with_headers: bool) -> str:
     if row is None:
         return "no row"
-    return "".join(
-        letter if letter.isprintable() else repr(letter)[1:-1] for letter in row.value.decode(errors="replace")
-    )
+    told = row.value
+    if with_headers:
+        told += b" with the headers " + row.headers if row.headers else b" without headers"
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in told.decode(errors="replace"))
 
 
 def _cut(text: str, begin: int) -> str:

@@ -86,7 +86,7 @@ lastword dump user-profiles | lastword load user-profiles-copy -""",
 
 
 def load(args: argparse.Namespace) -> int:
-    from lastword.kafka import writing
+    from lastword.kafka import loading
 
     if not args.separator:
         raise BadInput("--separator is empty: give the text between key and value")
@@ -95,7 +95,7 @@ def load(args: argparse.Namespace) -> int:
     times: list[float] = []
     with _opened(args.file) as file:
         size = os.fstat(file.fileno()).st_size if file.seekable() else 0
-        loaded = writing.load(
+        loaded = loading.load(
             connection,
             args.topic,
             _writes(args, file, at_start=lambda: times.append(time.monotonic())),

@@ -50,6 +50,13 @@ lastword serve --table users=user-profiles --host 0.0.0.0 --token-file tokens.tx
     made.add_argument(
         "--board", action="store_true", help="the board of the teams at /board too; it is kept in board_state"
     )
+    made.add_argument(
+        "--unsent-mb",
+        type=options.count_argument,
+        default=256,
+        metavar="MB",
+        help="what large answers may take of the memory until their clients have read them; default 256",
+    )
     made.add_argument("--access-log", action="store_true", help="a line of JSON on standard output for each request")
     _add_front(made)
     options.add_connection(made)
@@ -73,6 +80,7 @@ def _add_front(made: argparse.ArgumentParser) -> None:
 
 def serve(args: argparse.Namespace) -> int:
     from lastword.serve.access import AccessLog
+    from lastword.serve.limits import Limits
     from lastword.serve.running import Front, Wanted, running
     from lastword.serve.tokens import tokens_of
 
@@ -94,7 +102,8 @@ def serve(args: argparse.Namespace) -> int:
     sys.setswitchinterval(0.0005)
     try:
         tell = (lambda what: note(f"board: {what}")) if args.board else None
-        with running(connection, wanted, folder, front, board=tell, home=default_home()) as served:
+        limits = Limits(unsent_bytes=args.unsent_mb * 1024 * 1024)
+        with running(connection, wanted, folder, front, limits=limits, board=tell, home=default_home()) as served:
             _attend(served)
     except KeyboardInterrupt:
         if access is not None:
@@ -128,7 +137,10 @@ def _attend(served: Running) -> None:
     while served.server.is_up:
         for table in served.tables:
             state = table.replica.state
-            if state.name in ("connecting", "failed") and state.why and told.get(table.name) != str(state):
+            if state.name == "rebuilding":
+                # What is wrong with the store stands in the log already.
+                told[table.name] = state.name
+            elif state.name in ("connecting", "failed") and state.why and told.get(table.name) != str(state):
                 told[table.name] = str(state)
                 note(f"{table.name}: {state}")
             elif state.name == "ready" and told.pop(table.name, ""):

@@ -29,8 +29,8 @@ def parser(verb: str) -> argparse.ArgumentParser:
     made = options.verb_parser(
         verb,
         "Answers a query in Spark SQL. Every topic is a table (in backquotes if its name has dashes or dots) with the "
-        "columns key, one for each field of the JSON values, partition, offset, timestamp, decode_error. Only what the "
-        "query names is read, each topic at the position where it ended then; nothing is written.",
+        "columns key, one for each field of the JSON values, partition, offset, timestamp, headers, decode_error. Only "
+        "what the query names is read, each topic at the position where it ended then; nothing is written.",
         _EXAMPLE,
         sql,
     )

@@ -225,7 +225,7 @@ _RIGHTS_TO_COMPACT = """\
 rights it needs, where the cluster has ACLs:
   on the topic: Read, Write, Describe, DescribeConfigs, AlterConfigs
   on the transactional id lastword-compact-TOPIC: Write, Describe
-  on the cluster: Describe, only for the sizes on disk"""
+  on the cluster: Describe, only for the sizes on disk; DescribeConfigs, only to see a cleaner that is off"""
 
 
 def _add_compact(subs: options.Subs[argparse.ArgumentParser]) -> None:

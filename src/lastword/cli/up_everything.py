@@ -210,8 +210,10 @@ class Everything:
 
 
 def tell_start(began: Started) -> None:
-    if began.recovered:
-        print("the broker had not been stopped in order: its log was recovered, nothing acknowledged is lost")
+    for warning in began.warnings:
+        note(warning)
+    if began.recovery is not None:
+        print(began.recovery)
     if began.started:
         print(f"Kafka started in {began.seconds:.1f} s", flush=True)
 

@@ -9,10 +9,14 @@ LastwordError                    exit 1: the thing asked for is not so
 ├── AlreadyExists                exit 1: a topic of that name is there
 ├── AlterRefused                 exit 1: the cluster refused a change of settings; nothing was changed
 ├── WriteFailed                  exit 1: the cluster did not acknowledge a record
+│   ├── NotEnoughReplicas        fewer in-sync replicas than min.insync.replicas
+│   └── TopicChanged             the topic was deleted, or another one was made under its name
 ├── BrokerFailed                 exit 1: a local broker would not start or stop
 ├── JarsUnavailable              exit 1: the broker's jars could not be fetched or verified
 ├── PositionGone                 exit 1: an offset that was asked for is not in the log any more
 ├── ReplicaUnusable              exit 1: a replica's folder is in use, of another format or of another table
+├── StoreDamaged                 exit 1: a replica's store has other bytes than were written; it is built again
+├── DiskFull                     exit 1: no space is left for a replica's store; it goes on when there is some
 ├── NotReady                     exit 1: the replica has nothing to show yet, or did not get there in time
 ├── FellBehind                   exit 1: a watcher was too slow and was cut off; it can go on from its position
 ├── HistoryLost                  exit 1: records or tombstones that were needed are gone from the log
@@ -75,6 +79,14 @@ class WriteFailed(LastwordError):
     pass
 
 
+class NotEnoughReplicas(WriteFailed):
+    pass
+
+
+class TopicChanged(WriteFailed):
+    pass
+
+
 class BrokerFailed(LastwordError):
     """A local broker would not start or stop; `log_tail` holds the last lines it said."""
 
@@ -92,6 +104,14 @@ class PositionGone(LastwordError):
 
 
 class ReplicaUnusable(LastwordError):
+    pass
+
+
+class StoreDamaged(LastwordError):
+    pass
+
+
+class DiskFull(LastwordError):
     pass
 
 

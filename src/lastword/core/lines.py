@@ -9,13 +9,13 @@ writes, a load restores: raw bytes to the byte, JSON to the token (space around 
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Any
 
 import msgspec
 
 from lastword.core.codecs import Codec
 from lastword.core.errors import BadInput, BadLine, DecodeError
+from lastword.core.headers import HeadersJson, headers_field, headers_of_json, unbase64
 from lastword.core.record import Headers, Record
 
 _text = msgspec.json.Encoder()
@@ -35,7 +35,7 @@ class _JsonLine(msgspec.Struct, forbid_unknown_fields=True):
     tombstone: bool = False
     key_base64: str | msgspec.UnsetType = msgspec.UNSET
     value_base64: str | msgspec.UnsetType = msgspec.UNSET
-    headers: list[tuple[str, str | dict[str, str] | None]] = []
+    headers: HeadersJson = []
     # Where the row stood: written by `scan --json` and `records --json`, of no meaning for a new write.
     partition: int | None = None
     offset: int | None = None
@@ -61,7 +61,7 @@ def row_json(record: Record, key_codec: Codec, value_codec: Codec, *, placed: bo
     if placed:
         rest = b',"partition":%d,"offset":%d,"timestamp":%d' % (record.partition, record.offset, record.timestamp)
     if record.headers:
-        rest += b',"headers":' + _text.encode([[name, _header_json(content)] for name, content in record.headers])
+        rest += headers_field(record.headers)
     if key is not None and value is not None:
         try:
             return b'{"key":%b,"value":%b%b}' % (key_codec.to_json(key), value_codec.to_json(value), rest)
@@ -95,7 +95,7 @@ def write_of_json_line(line: bytes, number: int, key_codec: Codec, value_codec: 
             value = None
         else:
             value = _bytes_of("value", told.value, told.value_base64, value_codec)
-        headers = tuple((name, _header_bytes(text)) for name, text in told.headers) if told.headers else ()
+        headers = headers_of_json(told.headers) if told.headers else ()
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as damage:
         raise BadLine(number, f'{damage}: a row is {{"key": ..., "value": ...}} on one line') from None
     except BadInput as refusal:
@@ -137,30 +137,8 @@ def _bytes_of(name: str, plain: msgspec.Raw | msgspec.UnsetType, encoded: Any, c
     if encoded is not msgspec.UNSET:
         if not isinstance(plain, msgspec.UnsetType):
             raise BadInput(f'has both "{name}" and "{name}_base64": keep one of them')
-        return _unbase64(encoded)
+        return unbase64(encoded)
     if isinstance(plain, msgspec.UnsetType):
         advice = 'add "value", or "tombstone": true to delete' if name == "value" else 'add "key"'
         raise BadInput(f'has no "{name}": {advice}')
     return codec.from_json(plain)
-
-
-def _unbase64(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise BadInput(f"{text[:40]!r} is not base64") from None
-
-
-def _header_json(value: bytes | None) -> Any:
-    if value is None:
-        return None
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(value).decode()}
-
-
-def _header_bytes(told: Any) -> bytes | None:
-    if isinstance(told, dict):
-        return _unbase64(told.get("base64", ""))
-    return None if told is None else str(told).encode()

@@ -16,8 +16,8 @@ from lastword.demo.pace import steady, unpaced
 from lastword.demo.topics import AN_HOUR, PARTITIONS, make_if_missing
 from lastword.demo.users import User, number_of, users
 from lastword.kafka.connection import Connection
+from lastword.kafka.loading import LoadStopped, load
 from lastword.kafka.reading import log_bounds, read_log
-from lastword.kafka.writing import LoadStopped, load
 
 TOPIC = "new_users"
 _PATIENCE_S = 30.0

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+# What Kafka 4.3 says when it takes records out of a log that was not closed in order (LogLoader).
+_CUT_OFF = re.compile(
+    r"(partition=(?P<partition>[^,\]]+).*)?("
+    r"Corruption found in segment \d+, truncating to offset (?P<end>\d+)"
+    r"|Deleting the corrupt segment and creating an empty one with starting offset (?P<emptied>\d+)"
+    r"|Deleting all segments because logEndOffset \((?P<all>\d+)\) is smaller than logStartOffset)"
+)
 
 
 def last_lines(path: Path, count: int, since: int) -> list[str]:
@@ -34,3 +42,14 @@ def refused_setting(lines: Sequence[str]) -> str | None:
         if found := re.search(r"ConfigException: (?P<why>.+)", line):
             return f"Kafka refuses a setting: {found['why']}: correct it with --set NAME=VALUE"
     return None
+
+
+def cut_off(lines: Iterable[str]) -> list[str]:
+    """What the broker says it took out of its logs as it recovered them, each as `PARTITION from offset N on`."""
+    cuts: dict[str, int] = {}
+    for line in lines:
+        if found := _CUT_OFF.search(line):
+            end = int(found["end"] or found["emptied"] or found["all"])
+            name = found["partition"] or "a partition"
+            cuts[name] = min(end, cuts.get(name, end))
+    return [f"{name} from offset {end} on" for name, end in cuts.items()]

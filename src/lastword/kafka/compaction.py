@@ -4,9 +4,10 @@ A record is obsolete if a later one has its key. Kafka's cleaner removes such re
 idle topic it never removes the newest ones: a segment must be rolled before it is cleaned, only an append rolls it,
 and a cleaning starts only when enough of the log is dirty. So for a while two settings of the topic are changed
 (see `journal`), the partitions with something to remove are nudged until they are clean (see `nudge`, `cleaning`),
-and the settings are put back. The cleaner keeps to Kafka's own rules: it leaves alone what is younger than
-min.compaction.lag.ms and what lies after the start of an open transaction, and it removes a tombstone only in a
-cleaning that begins delete.retention.ms or more after the one that first met it.
+and the settings are put back. Nothing of a nudge stays that any reader sees; where something has to stay, the result
+says so. The cleaner keeps to Kafka's own rules: it leaves alone what is younger than min.compaction.lag.ms and what
+lies after the start of an open transaction, and it removes a tombstone only in a cleaning that begins
+delete.retention.ms or more after the one that first met it.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
+from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, LastwordError, NotFound
 from lastword.core.position import Position
 from lastword.kafka.census import Census, take_census
-from lastword.kafka.cleaning import Cleaning
+from lastword.kafka.cleaning import Cleaned, Cleaning, Work, rolls_from_ms
 from lastword.kafka.connection import Connection
-from lastword.kafka.holdups import why_not_smaller
+from lastword.kafka.holdups import cleaner_off, why_not_smaller, why_nudge_is_left
 from lastword.kafka.journal import Change, Claim, Entry, claimed, put_back, undo
 from lastword.kafka.live_settings import SettingNow, alter_settings, settings_now, topic_identity
 from lastword.kafka.log_dirs import sizes_on_disk
-from lastword.kafka.nudge import roll_rule
+from lastword.kafka.nudge import RollRule, newest_timestamps_ms, roll_rule
 from lastword.kafka.reading import log_bounds, read_log
 
 # In the order in which they begin. Nudge, abort and wait come again when the cleaner needs another nudge; a topic
@@ -40,6 +42,7 @@ STEPS = ("look", "count", "journal", "alter", "nudge", "abort", "wait", "restore
 _SEGMENT_MS = 1_000
 # Spelled as the broker shows it, or it would look like another value.
 _DIRTY_RATIO = "0.0"
+_NOTHING_CLEANED = Cleaned(through=set(), swept=set(), left_until_ms={})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +57,9 @@ class PartitionCompaction:
     bytes_after: int | None
     # Why it did not get smaller, in words; None when all that was obsolete has gone.
     why: str | None
+    # None: nothing of ours is in it. Otherwise readers of uncommitted data see records under NUDGE_KEY, and another
+    # compaction from this time on removes them.
+    nudge_left_until_ms: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +68,8 @@ class Compaction:
 
     topic: str
     partitions: tuple[PartitionCompaction, ...]
-    # Settings that someone else changed meanwhile, and what an interrupted compaction had left behind.
+    # Settings that someone else changed meanwhile, what an interrupted compaction had left behind, and where records
+    # of the nudge stay.
     notes: tuple[str, ...]
     took_s: float
 
@@ -94,7 +101,9 @@ def compact_topic(
             connection=connection,
             admin=admin,
             topic=topic,
+            topic_id=topic_identity(admin, topic),
             settings=settings,
+            cleaner_off=cleaner_off(connection, admin, topic),
             timeout_s=timeout_s,
             at_step=at_step,
             check_wanted=check_wanted,
@@ -126,7 +135,10 @@ class _Job:
     connection: Connection
     admin: AdminClient
     topic: str
+    topic_id: str
     settings: Mapping[str, SettingNow]
+    # The partitions whose leader compacts nothing, with that broker.
+    cleaner_off: Mapping[int, int]
     timeout_s: float
     at_step: Callable[[str], None]
     check_wanted: Callable[[], None]
@@ -134,21 +146,26 @@ class _Job:
     def run(self, claim: Claim, notes: list[str]) -> tuple[PartitionCompaction, ...]:
         self.at_step("count")
         end = log_bounds(self.connection, self.topic)[1]
-        now_ms = time.time() * 1000
-        ripe_until_ms = self._ripe_until_ms(now_ms)
+        began_ms = now_ms()
+        ripe_until_ms = self._ripe_until_ms(began_ms)
         before = self._census(end, end, ripe_until_ms)
         bytes_before = self._bytes()
-        signs = {p: census.last_removable_offset for p, census in before.items() if self._has_work(census, now_ms)}
-        cleaned = self._with_altered_settings(claim, notes, signs, before) if signs else set()
+        left_before = claim.left(self.topic_id) & set(before)
+        work = self._work(before, left_before, began_ms)
+        cleaned = self._with_altered_settings(claim, notes, work, before) if work else _NOTHING_CLEANED
+        left = self._rolls_from_ms(left_before - cleaned.swept) | cleaned.left_until_ms
+        claim.write_left(self.topic_id, left)
+        notes.extend(why_nudge_is_left(self.topic, left))
         self.at_step("recount")
-        after = before | (self._census(end, signs, ripe_until_ms) if signs else {})
-        bytes_after = self._bytes() if signs else bytes_before
+        after = before | (self._census(end, work, ripe_until_ms) if work else {})
+        bytes_after = self._bytes() if work else bytes_before
         whys = why_not_smaller(
             self.connection,
             self.topic,
             before,
             after,
-            uncleaned=set(signs) - cleaned,
+            uncleaned=set(work) - cleaned.through,
+            cleaner_off=self.cleaner_off,
             settings=self.settings,
             timeout_s=self.timeout_s,
         )
@@ -160,9 +177,34 @@ class _Job:
                 bytes_before=bytes_before.get(p),
                 bytes_after=bytes_after.get(p),
                 why=whys.get(p),
+                nudge_left_until_ms=left.get(p),
             )
             for p in before
         )
+
+    def _work(self, before: Mapping[int, Census], left: set[int], at_ms: int) -> dict[int, Work]:
+        """What is to be done now, for each partition where something can be."""
+        chosen = [p for p in before if p not in self.cleaner_off and (p in left or self._has_work(before[p], at_ms))]
+        newest_ms = newest_timestamps_ms(self.admin, self.topic, chosen)
+        work = {}
+        for p in chosen:
+            sign = before[p].last_removable_offset
+            # A segment with a record that is too young is not cleaned, and all that may go lies before such a segment:
+            # what has to be closed is closed already.
+            needs_nudge = newest_ms[p] <= self._ripe_until_ms(at_ms)
+            # To remove a record of ours, no other one is left instead.
+            if not self._has_work(before[p], at_ms) and self._rule.is_far_ahead(newest_ms[p], at_ms):
+                continue
+            if needs_nudge or sign is not None:
+                work[p] = Work(sign=sign, needs_nudge=needs_nudge)
+        return work
+
+    def _rolls_from_ms(self, partitions: Iterable[int]) -> dict[int, int]:
+        return rolls_from_ms(self.admin, self.topic, partitions, self._rule)
+
+    @property
+    def _rule(self) -> RollRule:
+        return roll_rule(self.settings, segment_ms=_SEGMENT_MS)
 
     def _census(self, end: Position, partitions: Iterable[int], ripe_until_ms: float) -> dict[int, Census]:
         """Counted up to `end` both times: what others write meanwhile is not ours to count."""
@@ -186,20 +228,20 @@ class _Job:
     def _number(self, name: str) -> int:
         return int(self.settings[name].value)
 
-    def _ripe_until_ms(self, now_ms: float) -> float:
+    def _ripe_until_ms(self, at_ms: float) -> float:
         """The timestamp up to which records may be cleaned before the time is up."""
         lag_ms = self._number("min.compaction.lag.ms")
-        return now_ms + self.timeout_s * 1000 - lag_ms if lag_ms else float("inf")
+        return at_ms + self.timeout_s * 1000 - lag_ms if lag_ms else float("inf")
 
-    def _has_work(self, census: Census, now_ms: float) -> bool:
+    def _has_work(self, census: Census, at_ms: float) -> bool:
         """Whether a cleaning now can remove something: obsolete records, or tombstones past their retention."""
         if census.last_removable_offset is not None:
             return True
-        if census.oldest_tombstone_ms is None or census.newest_timestamp_ms > self._ripe_until_ms(now_ms):
+        if census.oldest_tombstone_ms is None or census.newest_timestamp_ms > self._ripe_until_ms(at_ms):
             return False
         retention_ms = self._number("delete.retention.ms")
         # A cleaning can't have met the tombstone before it was written, so its timestamp bounds what to expect.
-        return retention_ms < self.timeout_s * 1000 or census.oldest_tombstone_ms + retention_ms <= now_ms
+        return retention_ms < self.timeout_s * 1000 or census.oldest_tombstone_ms + retention_ms <= at_ms
 
     def _changes(self) -> dict[str, Change]:
         """The settings that must be other than they are, and no more."""
@@ -211,15 +253,17 @@ class _Job:
         return {name: Change(before=self.settings[name].on_topic, during=value) for name, value in changes.items()}
 
     def _with_altered_settings(
-        self, claim: Claim, notes: list[str], signs: Mapping[int, int | None], before: Mapping[int, Census]
-    ) -> set[int]:
+        self, claim: Claim, notes: list[str], work: Mapping[int, Work], before: Mapping[int, Census]
+    ) -> Cleaned:
         entry = Entry(
             cluster_id=str(self.connection.reach(self.admin).cluster_id),
             topic=self.topic,
-            topic_id=topic_identity(self.admin, self.topic),
+            topic_id=self.topic_id,
             changes=self._changes(),
         )
         self.at_step("journal")
+        # Before the first of them is written: if we die, the next compaction looks there.
+        claim.write_left(self.topic_id, claim.left(self.topic_id) | {p for p in work if work[p].needs_nudge})
         # Also when no setting changes: whoever finds the entry ends the transaction that we may leave open.
         claim.write(entry)
         try:
@@ -230,13 +274,13 @@ class _Job:
                 connection=self.connection,
                 admin=self.admin,
                 topic=self.topic,
-                rule=roll_rule(self.settings, segment_ms=_SEGMENT_MS),
+                rule=self._rule,
                 delete_retention_ms=self._number("delete.retention.ms"),
                 min_lag_ms=self._number("min.compaction.lag.ms"),
                 at_step=self.at_step,
                 check_wanted=self.check_wanted,
             )
-            return cleaning.run(signs, before, timeout_s=self.timeout_s)
+            return cleaning.run(work, before, timeout_s=self.timeout_s)
         finally:
             self._restore(claim, entry, notes)
 

@@ -21,12 +21,14 @@ from lastword.core.nearest import did_you_mean
 FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
 
 # What the law rests on. The same key must go to the same partition from every writer, an acknowledged record must
-# be kept once and in order, and a reader sees committed data only: so these are not for a settings file to change.
+# be kept once and in order, and a reader sees committed data only: so these are not for a settings file to change. And
+# no client makes a topic by naming one: the cluster would make it with its own settings, mostly without compaction.
 LAW = {
     "partitioner": "murmur2_random",
     "acks": "all",
     "enable.idempotence": "true",
     "isolation.level": "read_committed",
+    "allow.auto.create.topics": "false",
 }
 _PRODUCER = {key: LAW[key] for key in ("partitioner", "acks", "enable.idempotence")}
 _CONSUMER = {"isolation.level": LAW["isolation.level"]}
@@ -146,6 +148,7 @@ class Connection:
             "reconnect.backoff.ms": 50,
             "reconnect.backoff.max.ms": 1000,
             **self.properties,
+            "allow.auto.create.topics": LAW["allow.auto.create.topics"],
             **ours,
         }
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 
+from confluent_kafka.admin import AdminClient
+
+from lastword.core.clock import now_ms
+from lastword.core.errors import BadInput
 from lastword.kafka.census import Census
 from lastword.kafka.connection import Connection
-from lastword.kafka.live_settings import SettingNow
+from lastword.kafka.live_settings import SettingNow, broker_settings
+from lastword.kafka.nudge import NUDGE_KEY
 from lastword.kafka.reading import log_bounds
 from lastword.kafka.topic_description import LATEST, offsets
 
@@ -21,6 +27,7 @@ def why_not_smaller(
     after: Mapping[int, Census],
     *,
     uncleaned: set[int],
+    cleaner_off: Mapping[int, int],
     settings: Mapping[str, SettingNow],
     timeout_s: float,
 ) -> dict[int, str]:
@@ -30,7 +37,9 @@ def why_not_smaller(
     open_at = _open_transactions(connection, topic) if unfinished else {}
     whys = {}
     for p in in_doubt:
-        if p not in unfinished:
+        if p in cleaner_off and after[p].records:
+            whys[p] = _cleaner_is_off([cleaner_off[p]])
+        elif p not in unfinished:
             whys[p] = _why_clean(after[p], int(settings["delete.retention.ms"].value))
         elif p in open_at:
             whys[p] = (
@@ -46,6 +55,36 @@ def why_not_smaller(
     return whys
 
 
+def cleaner_off(connection: Connection, admin: AdminClient, topic: str) -> dict[int, int]:
+    """The partitions whose leader has its cleaner switched off, with that broker; BadInput when all of them have.
+
+    Without the right to see the brokers' settings nothing is known, and so nothing is said.
+    """
+    leaders = {p: metadata.leader for p, metadata in connection.topic(topic, admin).partitions.items()}
+    settings = broker_settings(admin, {leader for leader in leaders.values() if leader >= 0})
+    off = {broker for broker, each in settings.items() if each.get("log.cleaner.enable") == "false"}
+    found = {p: leader for p, leader in leaders.items() if leader in off}
+    if len(found) == len(leaders):
+        raise BadInput(f"{topic} can't be compacted: {_cleaner_is_off(off)}")
+    return found
+
+
+def why_nudge_is_left(topic: str, left_until_ms: Mapping[int, int]) -> list[str]:
+    """A sentence for each time from which on another compaction removes what is left of a nudge."""
+    at_ms = now_ms()
+    partitions: dict[str, list[int]] = {}
+    for p, until_ms in sorted(left_until_ms.items()):
+        # A marker of a moment ago needs a second to become old; that is no news.
+        ahead = until_ms > at_ms + 10_000
+        when = f"after {_utc(until_ms)}, because it has records stamped in the future" if ahead else "again"
+        partitions.setdefault(when, []).append(p)
+    return [
+        f"{topic} partition {', '.join(map(str, which))}: readers of uncommitted data see records under "
+        f"{NUDGE_KEY.decode()} (null) until the topic is compacted {when}"
+        for when, which in partitions.items()
+    ]
+
+
 def duration(ms: float) -> str:
     """`90 seconds`, `24 hours`: rounded to what a person would say."""
     for size, unit in _UNITS:
@@ -53,6 +92,20 @@ def duration(ms: float) -> str:
             count = round(ms / size)
             return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
     return f"{round(ms)} ms"
+
+
+def _cleaner_is_off(brokers: Iterable[int]) -> str:
+    which = ", ".join(map(str, sorted(brokers)))
+    return (
+        f"log.cleaner.enable=false on broker {which}, so Kafka compacts nothing there: start the broker with "
+        "log.cleaner.enable=true (a local one:  lastword broker stop,  "
+        "lastword broker start --set log.cleaner.enable=true)"
+    )
+
+
+def _utc(ms: int) -> str:
+    # Rounded up: at the very second that is named, the time must be over.
+    return datetime.fromtimestamp(-(-ms // 1000), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _why_clean(census: Census, retention_ms: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -24,7 +24,7 @@ from lastword.core.durable import sync, write_durably
 from lastword.core.errors import AlterRefused, LastwordError, NotFound
 from lastword.kafka.connection import Connection
 from lastword.kafka.live_settings import alter_settings, settings_now, topic_identity
-from lastword.kafka.nudge import nudger
+from lastword.kafka.nudge import NUDGE_KEY, nudger
 
 Tell = Callable[[str], None]
 
@@ -45,6 +45,14 @@ class Entry:
     topic: str
     topic_id: str
     changes: dict[str, Change]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """The partitions of one topic in which records of a nudge may be left, visible to readers of uncommitted data."""
+
+    topic_id: str
+    partitions: list[int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +81,27 @@ class Claim:
         self.path.unlink(missing_ok=True)
         sync(self.path.parent)
 
+    def write_left(self, topic_id: str, partitions: Iterable[int]) -> None:
+        """Keeps for the next compaction where records of ours may be left; no partitions: none are left anywhere."""
+        chosen = sorted(partitions)
+        if chosen:
+            write_durably(self._left_path, msgspec.json.encode(Left(topic_id=topic_id, partitions=chosen)))
+        else:
+            self._left_path.unlink(missing_ok=True)
+
+    def left(self, topic_id: str) -> set[int]:
+        """The partitions in which an earlier compaction of this very topic may have left records of ours."""
+        try:
+            left = msgspec.json.decode(self._left_path.read_bytes(), type=Left)
+        except (FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
+            # Damaged, the file says nothing that a compaction with something to remove would not find out.
+            return set()
+        return set(left.partitions) if left.topic_id == topic_id else set()
+
+    @property
+    def _left_path(self) -> Path:
+        return self.path.with_suffix(".left")
+
 
 @contextmanager
 def claimed(home: Path, cluster_id: str, topic: str) -> Iterator[Claim]:
@@ -96,6 +125,8 @@ class PutBack:
 
     restored: tuple[str, ...] = ()
     left_alone: tuple[str, ...] = ()
+    # Whether the topic is no longer there, with all that was in it.
+    topic_is_gone: bool = False
 
 
 def undo(connection: Connection, admin: AdminClient, entry: Entry) -> PutBack:
@@ -103,13 +134,13 @@ def undo(connection: Connection, admin: AdminClient, entry: Entry) -> PutBack:
     since = f"since a compaction of it was interrupted: nothing to put back on {entry.topic}"
     try:
         if topic_identity(admin, entry.topic) != entry.topic_id:
-            return PutBack(left_alone=(f"{entry.topic} was made anew {since}",))
+            return PutBack(left_alone=(f"{entry.topic} was made anew {since}",), topic_is_gone=True)
         # First: readers of committed data are held back for as long as the transaction is open.
         with nudger(connection, entry.topic):
             pass
         return put_back(admin, entry)
     except NotFound:
-        return PutBack(left_alone=(f"{entry.topic} was deleted {since}",))
+        return PutBack(left_alone=(f"{entry.topic} was deleted {since}",), topic_is_gone=True)
 
 
 def put_back(admin: AdminClient, entry: Entry) -> PutBack:
@@ -181,6 +212,13 @@ def _settle(connection: Connection, claim: Claim, tell: Tell) -> Entry | None:
     claim.forget()
     for sentence in outcome.restored + outcome.left_alone:
         tell(sentence)
+    if outcome.topic_is_gone:
+        claim.write_left(entry.topic_id, ())
+    elif claim.left(entry.topic_id):
+        tell(
+            f"{entry.topic}: readers of uncommitted data may see records under {NUDGE_KEY.decode()} that the "
+            f"interrupted compaction left: remove them with  lastword topic compact {entry.topic}"
+        )
     return entry
 
 

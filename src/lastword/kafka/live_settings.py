@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -26,6 +26,17 @@ _REFUSALS = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: "it needs the right AlterConfigs on the topic",
     KafkaError.POLICY_VIOLATION: "the cluster's policy for topic settings forbids it; ask the cluster's owner",
     KafkaError.INVALID_CONFIG: "the cluster does not take this value",
+}
+
+# After one of these a broker's settings are unknown: the broker did not answer, or we lack the right DescribeConfigs.
+_UNTOLD = {
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError._TIMED_OUT,
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._RESOLVE,
 }
 
 
@@ -61,6 +72,23 @@ def described_settings(
     resources = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
     answers = admin.describe_configs(resources, request_timeout=patience_s)
     return {resource.name: future for resource, future in answers.items()}
+
+
+def broker_settings(admin: AdminClient, brokers: Iterable[int]) -> dict[int, dict[str, str]]:
+    """The settings in force on each broker; nothing of a broker that does not answer, or not to us."""
+    # librdkafka takes one broker in a call. All calls are made before the first answer is waited for.
+    asked: dict[int, Future[Any]] = {}
+    for broker in brokers:
+        resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
+        asked[broker] = admin.describe_configs([resource], request_timeout=_PATIENCE_S)[resource]
+    settings = {}
+    for broker, future in asked.items():
+        try:
+            settings[broker] = {name: entry.value or "" for name, entry in future.result().items()}
+        except KafkaException as failure:
+            if failure.args[0].code() not in _UNTOLD:
+                raise translated(failure, f"settings of broker {broker}") from None
+    return settings
 
 
 class TopicNow(NamedTuple):

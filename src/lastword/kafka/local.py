@@ -1,8 +1,8 @@
 """The local cluster: real Apache Kafka as child processes, on loopback, durable under one home.
 
 `LocalCluster.start()` makes what is missing and starts what is not running, so it is also how a cluster recovers: a
-killed broker is simply started again, and says that it had to recover. Ready means: metadata was answered and every
-broker is registered.
+killed broker is simply started again, and the start says what Kafka recovered. Ready means: metadata was answered and
+every broker is registered.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from lastword.kafka.jars import broker_lock, ensure_jars
 from lastword.kafka.java import find_java
 from lastword.kafka.liveness import is_running, running_pid, signal_process, wait_until_ended
 from lastword.kafka.ports import PortPicker, check_port, is_free
-from lastword.kafka.readiness import Readiness, await_ready, connection_to, unknown_settings
+from lastword.kafka.readiness import Readiness, await_ready, connection_to, cut_off_at_start, settings_to_know
 from lastword.kafka.security import Security, admin_settings, client_file, lock_of, remove_lock, write_client_file
 
 DEFAULT_PORT = 9092
@@ -80,7 +80,24 @@ class Started:
     bootstrap_servers: str
     started: tuple[int, ...]
     recovered: tuple[int, ...]
+    # What recovering brokers say they took out of their logs, each as `PARTITION from offset N on`. That a log is not
+    # named does not mean that it is whole: Kafka can't know what was cut off between two batches.
+    cut_off: tuple[str, ...]
+    # Settings of the cluster that the broker does not know, and those that do harm.
+    warnings: tuple[str, ...]
     seconds: float
+
+    @property
+    def recovery(self) -> str | None:
+        """What is known of a start after a crash, in words; None where nothing had to be recovered."""
+        if not self.recovered:
+            return None
+        which = f"broker {', '.join(map(str, self.recovered))} had not been stopped in order"
+        if not self.cut_off:
+            return (
+                f"{which}: Kafka recovered its log and reported no damage (records missing at a log's end go unnoticed)"
+            )
+        return f"{which}: Kafka found its log damaged and cut off {', '.join(self.cut_off)}: those records are gone"
 
 
 @dataclass(kw_only=True)
@@ -91,6 +108,7 @@ class _Bringing:
     bootstrap_servers: str = ""
     started: set[int] = field(default_factory=set)
     recovered: set[int] = field(default_factory=set)
+    cut_off: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,12 +200,12 @@ class LocalCluster:
                 log_tail=files.log_tail(),
             )
         spec = self.spec
-        for line in unknown_settings(spec, self.folder) if spec and settings else ():
-            self.tell(line)
         return Started(
             bootstrap_servers=done.bootstrap_servers,
             started=tuple(sorted(done.started)),
             recovered=tuple(sorted(done.recovered)),
+            cut_off=tuple(done.cut_off),
+            warnings=tuple(settings_to_know(spec, self.folder)) if spec else (),
             seconds=time.monotonic() - began,
         )
 
@@ -286,6 +304,9 @@ class LocalCluster:
             self._take_back(known, stopped, formatted)
             raise
         done.started.update(log_sizes)
+        for broker in stopped:
+            if broker.node_id in done.recovered:
+                done.cut_off += cut_off_at_start(self.folder, broker, log_sizes[broker.node_id])
         done.bootstrap_servers = spec.bootstrap_servers
 
     def _ports_are_ours_or_free(self, spec: ClusterSpec) -> bool:

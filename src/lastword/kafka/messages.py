@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
@@ -14,6 +16,11 @@ BATCH = 10_000
 
 # For its methods by name; as the stubs have it, even a record may be without partition and offset.
 MESSAGE: Any = Message
+
+# The headers of a message: pairs, or None. Not called as a method: when a name is not UTF-8, the client gives the
+# pairs and, at the first call, sets an error beside them. A call from C (by partial, by map) raises it as SystemError;
+# after a call from Python it would come up in some later line.
+_headers: Callable[[Any], Any] = partial(MESSAGE.headers)
 
 # What a broker says of a partition that is known to exist, while it is not told yet who leads it.
 NO_LEADER_YET = {
@@ -63,13 +70,34 @@ def is_record(message: Any, topic: str) -> bool:
 
 
 def record_of(message: Any, partition: int, offset: int) -> Record:
-    headers = message.headers()
-    if headers:
-        return Record(message.key(), message.value(), partition, offset, message.timestamp()[1], headers_of(headers))
+    try:
+        pairs = _headers(message)
+    except SystemError:
+        pairs = _headers_with_damage(message)
+    if pairs:
+        return Record(message.key(), message.value(), partition, offset, message.timestamp()[1], tuple(pairs))
     return Record(message.key(), message.value(), partition, offset, message.timestamp()[1])
 
 
-def headers_of(pairs: Any) -> Headers:
-    """Headers as a message gives them: pairs, a dict, or None for none."""
-    found = pairs.items() if isinstance(pairs, dict) else pairs or ()
-    return tuple((name, value.encode() if isinstance(value, str) else value) for name, value in found)
+def headers_of(messages: list[Any]) -> list[Headers] | None:
+    """The headers of each message; None where no message has any, as nearly everywhere: 30 ns for each."""
+    try:
+        if not any(map(MESSAGE.headers, messages)):
+            return None
+        return [tuple(pairs) if pairs else () for pairs in map(MESSAGE.headers, messages)]
+    except SystemError:
+        return [*map(_headers_with_damage, messages)]
+
+
+def _headers_with_damage(message: Any) -> Headers:
+    """The headers of a message that may have names that are not UTF-8: such a name is U+FFFD."""
+    try:
+        pairs = _headers(message)
+    except SystemError:
+        pairs = _headers(message)
+    return tuple((_name(pair), pair[1]) for pair in pairs or ())
+
+
+def _name(pair: Any) -> str:
+    # Such a name is not even None: asking for it would end the process, and only its text can be looked at.
+    return "\ufffd" if repr(pair).startswith("(<NULL>") else str(pair[0])

@@ -1,20 +1,28 @@
 """The nudge: an aborted transaction that makes an idle topic cleanable, and the sign that the cleaner came by.
 
 A segment rolls only on an append, and the cleaner never touches the segment that is appended to: without a nudge
-the newest records of an idle topic are never compacted. A nudge is one transaction with two tombstones for each
-partition under a reserved key, and it is aborted, so readers of committed data never see them:
+the newest records of an idle topic are never compacted. A nudge is one transaction, which is aborted:
 
-    witness   carries the newest timestamp already there, so it makes no segment look younger than it is, and lands
-              beside the records to be cleaned. Aborted, it goes with the first cleaning, whatever else there is to
-              remove: when it has gone, the cleaner has been here.
-    roll      carries a timestamp past segment.ms after the newest one there, so it opens a new segment. (Kafka rolls
-              by the timestamps of records, not by its clock, where records bring their own.)
+    witness   a tombstone under a reserved key, for each partition. Its timestamp is as old as the topic takes, so the
+              witness opens no segment and makes none look younger. The first cleaning removes it, because it is
+              aborted: when the witness is gone, the cleaner has been here.
+    marker    Kafka's own record of the abort, which no reader sees. The marker carries the broker's clock. So it opens
+              a new segment if the first timestamp of the old one is segment.ms or more in the past.
+
+Kafka's rule (LogSegment.shouldRoll): an append opens a new segment if its newest timestamp minus the timestamp of the
+segment's first batch exceeds segment.ms minus the segment's jitter. The jitter was drawn when the segment was made and
+only makes it roll earlier, so segment.jitter.ms can stay as it is.
+
+A marker can't roll a segment that begins in the future. There a third record helps:
+
+    roll      a tombstone stamped past segment.ms after the newest timestamp. It is the first record of the new segment
+              and stays there: readers of uncommitted data see it until a later compaction (see `cleaning`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +31,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
+from lastword.core.clock import now_ms
 from lastword.core.errors import ClusterUnreachable, LastwordError
 from lastword.kafka.connection import FENCED, Connection, translated
 from lastword.kafka.live_settings import SettingNow
@@ -36,6 +45,12 @@ _TRANSACTION_TIMEOUT_MS = 10_000
 _PATIENCE_S = 30
 # How far our clock may be from the broker's when the topic bounds the timestamps it takes.
 _CLOCK_SLACK_MS = 1_000
+# A record that was just young enough when it was stamped must not be too old when it arrives.
+_DELIVERY_SLACK_MS = 5_000
+# A newest timestamp up to this far ahead of our clock is waited for.
+_AHEAD_MS = 10_000
+# Clocks of one machine read at two places may differ by some milliseconds.
+_MARGIN_MS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,21 +62,37 @@ class RollRule:
     stamps_after_max_ms: int
     stamps_before_max_ms: int
 
-    def stamps_ms(self, newest_ms: int, now_ms: int) -> tuple[int, int]:
-        """The timestamps of witness and roll, within what the topic takes."""
-        oldest_taken = now_ms - self.stamps_before_max_ms + _CLOCK_SLACK_MS
-        latest_taken = now_ms + self.stamps_after_max_ms - _CLOCK_SLACK_MS
+    def witness_ms(self, at_ms: int) -> int:
+        """The oldest timestamp that the topic takes."""
         # Never 0: librdkafka reads it as "now".
-        witness = max(newest_ms, oldest_taken, 1)
-        return witness, max(now_ms, min(newest_ms + self.segment_ms + 1, latest_taken))
+        return max(1, at_ms - self.stamps_before_max_ms + _DELIVERY_SLACK_MS)
+
+    def roll_ms(self, newest_ms: int, at_ms: int) -> int:
+        """A timestamp that opens a new segment, or the latest one that the topic takes."""
+        latest_taken = at_ms + self.stamps_after_max_ms - _CLOCK_SLACK_MS
+        return max(at_ms, min(newest_ms + self.segment_ms + 1, latest_taken))
+
+    def marker_rolls_at_ms(self, newest_ms: int) -> int:
+        """The time from which on a marker opens a new segment, whatever record the present one begins with."""
+        return newest_ms + self.segment_ms + 1
+
+    def is_far_ahead(self, newest_ms: int, at_ms: int) -> bool:
+        """Whether a marker may have to wait too long: then only a roll closes a segment that begins this late."""
+        return newest_ms > at_ms + _AHEAD_MS
+
+    def pause_before_abort_ms(self, at_ms: int) -> int:
+        """How long the marker must wait for a witness of this moment, in case the witness itself opened a segment."""
+        stamped_ms = at_ms if self.broker_stamps else self.witness_ms(at_ms)
+        return max(0, self.marker_rolls_at_ms(stamped_ms) + _MARGIN_MS - at_ms)
 
 
 def roll_rule(settings: Mapping[str, SettingNow], *, segment_ms: int) -> RollRule:
     """The rule for a topic whose segment.ms is, or is about to be, at most `segment_ms`."""
 
     def bound(name: str) -> int:
-        # Brokers before 3.6 know neither bound.
-        return int(settings[name].value) if name in settings else 2**63 - 1
+        # Brokers before 3.6 know only the second name, brokers since 4.0 only the first.
+        names = (name, "message.timestamp.difference.max.ms")
+        return min((int(settings[each].value) for each in names if each in settings), default=2**63 - 1)
 
     return RollRule(
         segment_ms=min(int(settings["segment.ms"].value), segment_ms),
@@ -90,30 +121,43 @@ def nudger(connection: Connection, topic: str) -> Iterator[Producer]:
             producer.close()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Nudged:
+    """The offsets of a nudge's records, by partition."""
+
+    witnesses: Mapping[int, int]
+    rolls: Mapping[int, int]
+
+
 def nudge(
     producer: Producer,
-    admin: AdminClient,
     topic: str,
     *,
-    partitions: list[int],
+    partitions: Iterable[int],
+    rolls_ms: Mapping[int, int],
     rule: RollRule,
     before_abort: Callable[[], None],
-) -> dict[int, int]:
-    """Rolls the newest segment of each partition; for each the offset of its witness."""
+) -> Nudged:
+    """One nudge of each partition; those in `rolls_ms` get a roll with this timestamp, too."""
     with _explained(topic):
-        newest_ms = _newest_timestamps_ms(admin, topic, partitions)
-        stamps = {p: rule.stamps_ms(newest_ms[p], time.time_ns() // 1_000_000) for p in partitions}
         producer.begin_transaction()
         try:
-            witnesses = _append(producer, topic, {p: witness for p, (witness, _) in stamps.items()})
-            if rule.broker_stamps:
-                # The broker stamps both with its clock, so only time can bring the roll past segment.ms.
-                time.sleep((rule.segment_ms + 100) / 1000)
-            _append(producer, topic, {p: roll for p, (_, roll) in stamps.items()})
+            began_ms = now_ms()
+            witnesses = _append(producer, topic, dict.fromkeys(partitions, rule.witness_ms(began_ms)))
+            time.sleep(rule.pause_before_abort_ms(began_ms) / 1000)
+            rolls = _append(producer, topic, rolls_ms)
             before_abort()
         finally:
             producer.abort_transaction(_PATIENCE_S)
-    return witnesses
+    return Nudged(witnesses=witnesses, rolls=rolls)
+
+
+def newest_timestamps_ms(admin: AdminClient, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+    """The newest timestamp in each partition, markers and aborted records included; -1 where there is none."""
+    asked = {TopicPartition(topic, partition): _NEWEST for partition in partitions}
+    with _explained(topic):
+        answers = admin.list_offsets(asked, request_timeout=_PATIENCE_S) if asked else {}
+        return {tp.partition: answer.result().timestamp for tp, answer in answers.items()}
 
 
 def gone(consumer: Consumer, topic: str, offsets: Mapping[int, int]) -> set[int]:
@@ -191,13 +235,6 @@ def _append(producer: Producer, topic: str, stamps_ms: Mapping[int, int]) -> dic
     if len(offsets) < len(stamps_ms):
         raise ClusterUnreachable(f"nudging {topic}: no acknowledgement within {_PATIENCE_S} s: is the cluster up?")
     return offsets
-
-
-def _newest_timestamps_ms(admin: AdminClient, topic: str, partitions: list[int]) -> dict[int, int]:
-    # Asked of the broker and not taken from the records read: an earlier nudge may be newer, and readers don't see it.
-    asked = {TopicPartition(topic, partition): _NEWEST for partition in partitions}
-    answers = admin.list_offsets(asked, request_timeout=_PATIENCE_S)
-    return {tp.partition: answer.result().timestamp for tp, answer in answers.items()}
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from confluent_kafka.admin._config import ConfigResource
 
 from lastword.core.errors import BrokerFailed
 from lastword.core.nearest import did_you_mean
-from lastword.kafka.broker_log import refused_setting, without_frames
+from lastword.kafka.broker_log import cut_off, last_lines, refused_setting, without_frames
+from lastword.kafka.cleaner_settings import CLEANER_SETTINGS
 from lastword.kafka.cluster_files import BrokerSpec, ClusterSpec, NodeFiles, node_files
 from lastword.kafka.connection import Connection
 from lastword.kafka.live_settings import answer
@@ -20,6 +21,9 @@ from lastword.kafka.liveness import is_running
 from lastword.kafka.security import admin_settings
 
 Readiness = Literal["ready", "not yet", "one ended"]
+
+# More than a broker says while it starts.
+_MOST_LINES = 100_000
 
 
 def await_ready(spec: ClusterSpec, folder: Path, log_sizes: Mapping[int, int], timeout_s: float) -> Readiness:
@@ -54,21 +58,29 @@ def connection_to(folder: Path, spec: ClusterSpec) -> Connection:
     return Connection(bootstrap_servers=spec.bootstrap_servers, properties=admin_settings(folder, spec.security))
 
 
-def unknown_settings(spec: ClusterSpec, folder: Path) -> list[str]:
-    """A line for each setting that the running broker takes without a word, because it does not know it."""
+def settings_to_know(spec: ClusterSpec, folder: Path) -> list[str]:
+    """A line for each setting of the cluster that the broker does not know, and for each that does harm."""
     if not spec.settings:
         return []
     # Named, because an admin client that nobody holds is closed before it has answered.
     admin = connection_to(folder, spec).admin()
     resource = ConfigResource(ConfigResource.Type.BROKER, str(spec.brokers[0].node_id))
-    told = answer(admin.describe_configs([resource])[resource], "settings of the broker")
+    in_force = answer(admin.describe_configs([resource])[resource], "settings of the broker")
     # The broker shows what it does not know as it shows a password: not at all.
-    known = [name for name, entry in told.items() if not entry.is_sensitive]
-    return [
-        f"the broker knows no setting {name!r} and passes over it: {did_you_mean(name, known) or 'check its name'}"
-        for name in spec.settings
-        if name not in known and "password" not in name
-    ]
+    known = {name: entry.value or "" for name, entry in in_force.items() if not entry.is_sensitive}
+    lines = []
+    for name in spec.settings:
+        if name in CLEANER_SETTINGS and name in known:
+            lines += CLEANER_SETTINGS[name].warnings(known[name])
+        elif name not in known and "password" not in name:
+            advice = did_you_mean(name, list(known)) or "check its name"
+            lines.append(f"the broker knows no setting {name!r} and passes over it: {advice}")
+    return lines
+
+
+def cut_off_at_start(folder: Path, broker: BrokerSpec, log_size: int) -> list[str]:
+    """What the broker says it took out of its logs since its log had this size: see `cut_off`."""
+    return cut_off(last_lines(node_files(folder, broker).log, _MOST_LINES, log_size))
 
 
 def _died(broker: BrokerSpec, files: NodeFiles, log_size: int) -> BrokerFailed:

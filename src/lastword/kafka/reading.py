@@ -15,7 +15,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from lastword.core.errors import ClusterUnreachable
 from lastword.core.position import Position
-from lastword.core.record import Record
+from lastword.core.record import Headers, Record
 from lastword.kafka.bounded import (
     Progress,
     Run,
@@ -54,6 +54,8 @@ class Columns(NamedTuple):
     timestamps: list[int]
     # Of the last record; -1 if the broker did not say.
     leader_epoch: int
+    # Of each record; None where no record of the run has any, as nearly everywhere.
+    headers: list[Headers] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,11 +241,9 @@ def _records(runs: list[Run]) -> list[Record]:
     for partition, messages in runs:
         keys, values = map(MESSAGE.key, messages), map(MESSAGE.value, messages)
         offsets, timestamps = map(MESSAGE.offset, messages), map(itemgetter(1), map(MESSAGE.timestamp, messages))
-        headers = [*map(MESSAGE.headers, messages)]
-        if any(headers):
-            records.extend(map(Record, keys, values, repeat(partition), offsets, timestamps, map(headers_of, headers)))
-        else:
-            records.extend(map(Record, keys, values, repeat(partition), offsets, timestamps))
+        headers = headers_of(messages)
+        more = () if headers is None else (headers,)
+        records.extend(map(Record, keys, values, repeat(partition), offsets, timestamps, *more))
     return records
 
 
@@ -256,6 +256,7 @@ def _columns(partition: int, messages: list[Any]) -> Columns:
         [*map(MESSAGE.offset, messages)],
         [*map(itemgetter(1), map(MESSAGE.timestamp, messages))],
         -1 if epoch is None else epoch,
+        headers_of(messages),
     )
 
 

@@ -1,15 +1,21 @@
-"""Transactions under one id: what is written in one is there as a whole or not at all, for whoever reads committed."""
+"""Transactions under one id: what is written in one is there as a whole or not at all, for whoever reads committed.
+
+librdkafka sends the request EndTxn again after a broken connection or a timeout. The first copy may arrive late and end
+the next transaction in its middle: both have the same epoch, so the broker can't tell. So a producer that may have sent
+EndTxn twice begins nothing more. Its successor takes the id, which raises the epoch: the broker refuses the late copy.
+"""
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer, libversion
 
-from lastword.core.errors import Fenced
+from lastword.core.errors import Fenced, LastwordError
 from lastword.kafka.connection import FENCED, Connection, translated
 from lastword.kafka.writing import MAX_RECORD_BYTES
 
@@ -30,35 +36,54 @@ class Outgoing(NamedTuple):
     partition: int = -1  # by the key
 
 
+class _Epoch(NamedTuple):
+    """The broker counts how often a producer id was taken."""
+
+    producer_id: int
+    number: int
+
+    @property
+    def following(self) -> _Epoch:
+        return _Epoch(self.producer_id, self.number + 1)
+
+
+class _RequestLog:
+    """A logger for librdkafka: collects the results of EndTxn requests, and the epoch of the producer.
+
+    Nothing else tells them in time: statistics come at intervals, and the error callback misses most disconnects.
+    """
+
+    _RESULT = re.compile(r"EndTxn returned (\w+) in state")
+    _ACQUIRED = re.compile(r"Acquired PID\{Id:(\d+),Epoch:(\d+)\}")
+
+    def __init__(self) -> None:
+        self.results: list[str] = []
+        self.epoch: _Epoch | None = None
+
+    def log(self, _level: int, _format: str, event: str, _client: str, line: str) -> None:
+        """librdkafka calls this from within `poll`, `flush` and the calls that end a transaction."""
+        if event == "ENDTXN" and (result := self._RESULT.search(line)):
+            self.results.append(result[1])
+        elif event == "GETPID" and (acquired := self._ACQUIRED.search(line)):
+            self.epoch = _Epoch(int(acquired[1]), int(acquired[2]))
+
+
 class Transactions:
     """The only writer under its id: whoever takes the id later completes or aborts what is open and ends this one."""
 
     def __init__(self, connection: Connection, name: str, *, batch_bytes: int = 1024**2) -> None:
         """Takes the id; on return nothing that was written under it before is open any more."""
+        self._connection = connection
         self._name = name
+        self._batch_bytes = batch_bytes
         self._turn = threading.Lock()  # of whoever writes: there is one transaction at a time
         self._patience_s = max(TIMEOUT_S, connection.patience_s)
-        self._producer: Producer = connection.producer(
-            transactional_id=name,
-            transaction_timeout_ms=int(TIMEOUT_S * 1000),
-            message_max_bytes=MAX_RECORD_BYTES,
-            batch_size=batch_bytes,
-            queue_buffering_max_messages=500_000,
-            queue_buffering_max_kbytes=512 * 1024,
-            compression_type="lz4",
-            # A commit flushes.
-            linger_ms=20,
-            # A transaction that follows another at once waits so long before it asks again whether that one is closed.
-            retry_backoff_ms=20,
-        )
-        try:
-            with self._told("taking the transactional id"):
-                # First a connection: without one librdkafka waits half a second before it asks again.
-                connection.reach(self._producer)
-                self._producer.init_transactions(self._patience_s)
-        except BaseException:
-            self.close()
-            raise
+        # Whether an EndTxn of this producer may still be on its way to the broker.
+        self._may_end_late = False
+        # Another process had the id after this one: no transaction begins here any more.
+        self._is_fenced = False
+        with self._told("taking the transactional id"):
+            self._producer, self._requests = self._take_id()
 
     def write(self, records: Iterable[Fields], last: Outgoing) -> int:
         """Writes all of it in one transaction and returns the offset of `last` once it is committed.
@@ -72,24 +97,94 @@ class Transactions:
                 offsets.append(message.offset())
 
         with self._turn, self._told("a transaction"):
+            if self._is_fenced:
+                raise self._fenced()
+            if self._may_end_late:
+                self._take_id_again()
+            self._requests.results.clear()
             self._producer.begin_transaction()
+            # Until the opposite is known.
+            self._may_end_late, is_committing = True, False
             try:
                 for record in records:
                     self._produce(record)
                 self._produce(last, delivered)
+                is_committing = True
                 self._producer.commit_transaction(self._patience_s)
-            except BaseException:
-                # What stays open would hide later records until it times out.
-                with suppress(KafkaException):
-                    self._producer.abort_transaction(5.0)
+            except BaseException as failure:
+                self._abort(failure, was_committing=is_committing)
                 raise
+            self._producer.poll(0)
+            self._may_end_late = self._requests.results != ["NO_ERROR"]
         return offsets[0]
 
     def close(self) -> None:
         """Ends its connections; the id stays taken by it until another takes it."""
-        # It aborts what is open, which a successor does not let it: as an error set beside its answer.
-        with suppress(KafkaException, SystemError):
-            self._producer.close()
+        _close(self._producer)
+
+    def _take_id(self) -> tuple[Producer, _RequestLog]:
+        requests = _RequestLog()
+        producer = self._connection.producer(
+            transactional_id=self._name,
+            transaction_timeout_ms=int(TIMEOUT_S * 1000),
+            message_max_bytes=MAX_RECORD_BYTES,
+            batch_size=self._batch_bytes,
+            queue_buffering_max_messages=500_000,
+            queue_buffering_max_kbytes=512 * 1024,
+            compression_type="lz4",
+            # A commit flushes.
+            linger_ms=20,
+            # A transaction that follows another at once waits so long before it asks again whether that one is closed.
+            retry_backoff_ms=20,
+            # About 20 lines for each transaction, and none for a record.
+            debug="eos",
+            logger=requests,
+        )
+        try:
+            # First a connection: without one librdkafka waits half a second before it asks again.
+            self._connection.reach(producer)
+            producer.init_transactions(self._patience_s)
+            producer.poll(0)
+            if requests.epoch is None:
+                raise LastwordError(
+                    f"taking the transactional id {self._name}: librdkafka {libversion()[0]} does not log its epoch "
+                    "as 2.16 does, and late ends can't be recognised without: install confluent-kafka 2.16"
+                )
+        except BaseException:
+            _close(producer)
+            raise
+        return producer, requests
+
+    def _take_id_again(self) -> None:
+        """Replaces the producer; Fenced if another process has had the id meanwhile."""
+        _close(self._producer)
+        producer, requests = self._take_id()
+        self._may_end_late = False
+        if self._requests.epoch is None or requests.epoch != self._requests.epoch.following:
+            # That process may have written, and whoever writes here has not read it.
+            _close(producer)
+            self._is_fenced = True
+            raise self._fenced()
+        self._producer, self._requests = producer, requests
+
+    def _fenced(self) -> Fenced:
+        return Fenced(
+            f"a transaction of {self._name}: another process has taken this id meanwhile, or the broker had to "
+            "end the transaction before"
+        )
+
+    def _abort(self, failure: BaseException, *, was_committing: bool) -> None:
+        """Aborts what would hide later records until it times out."""
+        failures = [failure]
+        try:
+            self._producer.abort_transaction(5.0)
+            self._producer.poll(0)
+        except KafkaException as refusal:
+            failures.append(refusal)
+        # Where no record was sent librdkafka sends no EndTxn. A commit that failed may have sent one or not.
+        ended_once = len(failures) == 1 and not was_committing and self._requests.results in ([], ["NO_ERROR"])
+        # After a fatal error librdkafka begins nothing more. Mostly another process has the id, and shall keep it.
+        self._may_end_late = not ended_once and not any(map(_is_fatal, failures))
 
     def _produce(self, record: Fields, on_delivery: Callable[[KafkaError | None, Any], None] | None = None) -> None:
         topic, value, key, headers, partition = record
@@ -110,3 +205,16 @@ class Transactions:
                     f"{what} of {self._name}: another process has taken this id, or it was open for {TIMEOUT_S:.0f} s"
                 ) from None
             raise translated(failure, f"{what} of {self._name}") from None
+
+
+def _is_fatal(failure: BaseException) -> bool:
+    if not isinstance(failure, KafkaException):
+        return False
+    error = failure.args[0]
+    return error.fatal() or error.code() in (*FENCED, KafkaError._FATAL)
+
+
+def _close(producer: Producer) -> None:
+    # It aborts what is open, which a successor does not let it: as an error set beside its answer.
+    with suppress(KafkaException, SystemError):
+        producer.close()

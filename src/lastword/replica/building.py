@@ -23,7 +23,7 @@ from lastword.core.errors import LastwordError
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.replica.fold_worker import ERRORS, Failed, Folded, Job, Passed, Split, Told
-from lastword.replica.layout import Place
+from lastword.replica.layout import Place, place_at
 from lastword.replica.state import Stopped
 from lastword.replica.store import Identity, Store
 
@@ -51,11 +51,10 @@ def build(
     results = _work(jobs, progress, stopping)
     if results is None:
         return False
-    places = {p: Place(position=end, caught_up_at=now_ms()) for p, end in stop.items()}
+    places = {p: place_at(end, log_start=start[p], caught_up_at=now_ms()) for p, end in stop.items()}
     for result in results:
         for partition, fold in result.partitions.items():
-            places[partition] = Place(
-                position=stop[partition],
+            places[partition] = places[partition]._replace(
                 leader_epoch=fold.leader_epoch,
                 epoch_end=fold.epoch_end,
                 live_rows=fold.live_rows,

@@ -16,22 +16,24 @@ from typing import TYPE_CHECKING
 from rocksdict import WriteBatch
 
 from lastword.core.record import Record
+from lastword.replica.family import Family
 from lastword.replica.layout import (
     PARTITION,
-    POISON_AT,
     ROW_HEAD,
     Place,
     Standing,
+    is_poison,
     pack_place,
     pack_row,
     pack_rows,
     partition_in,
     unpack_row,
     unpack_rows,
+    value_in,
 )
 
 if TYPE_CHECKING:
-    from lastword.replica.store import Family, Store
+    from lastword.replica.store import Store
 
 _AT_A_TIME = 64
 
@@ -119,17 +121,16 @@ class Edit:
 
     def commit(self) -> None:
         store = self._store
-        store.db.write(self._batch)
-        # Only now: what a reader is told of the position must never be ahead of the rows.
-        store.kept_bytes += self._kept_bytes
         places, split_keys, hidden_rows = store.standing
-        store.standing = Standing(
-            {**places, **self._moved}, split_keys + self._split_keys, hidden_rows + self._hidden_rows
+        store.commit(
+            self._batch,
+            Standing({**places, **self._moved}, split_keys + self._split_keys, hidden_rows + self._hidden_rows),
         )
+        store.kept_bytes += self._kept_bytes
 
     def _replace(self, key: bytes, before: bytes | None, record: Record) -> None:
         partition = record.partition
-        was_poison = before is not None and before[POISON_AT]
+        was_poison = _is_poison(before)
         if record.value is None:
             if before is not None:
                 self._batch.delete(key, self._handles["rows"])
@@ -141,7 +142,7 @@ class Edit:
             if before is None:
                 self._live[partition] += 1
         if poison or was_poison:
-            self._poison[partition] += poison - bool(was_poison)
+            self._poison[partition] += poison - was_poison
             self._keep_last_good(key, poison, before)
 
     def _fold_carefully(
@@ -173,7 +174,7 @@ class Edit:
         for partition in old.keys() | new.keys():
             was, now = old.get(partition), new.get(partition)
             self._live[partition] += (now is not None) - (was is not None)
-            self._poison[partition] += bool(now and now[POISON_AT]) - bool(was and was[POISON_AT])
+            self._poison[partition] += _is_poison(now) - _is_poison(was)
         before, shown = _shown(old), _shown(new)
         if shown is None:
             self._batch.delete(key, self._handles["rows"])
@@ -186,8 +187,8 @@ class Edit:
             self._batch.delete(key, self._handles["others"])
         self._split_keys += (len(new) > 1) - (len(old) > 1)
         self._hidden_rows += len(hidden) - max(0, len(old) - 1)
-        poison = shown is not None and bool(shown[POISON_AT])
-        if poison or (before is not None and before[POISON_AT]):
+        poison = _is_poison(shown)
+        if poison or _is_poison(before):
             self._keep_last_good(key, poison, before)
 
     def _keep_last_good(self, key: bytes, poison: bool, before: bytes | None) -> None:
@@ -221,13 +222,17 @@ class Edit:
         for value in reversed(self._by_key[key]):
             if self._store.readable(value):
                 return value
-        return before[ROW_HEAD.size :] if before is not None and not before[POISON_AT] else None
+        return value_in(before) if before is not None and not is_poison(before) else None
 
 
 def _rows_there(before: bytes | None, other: bytes | None) -> dict[int, bytes]:
     packed = [] if before is None else [before]
     packed += unpack_rows(other) if other is not None else []
     return {partition_in(row): row for row in packed}
+
+
+def _is_poison(row: bytes | None) -> bool:
+    return row is not None and is_poison(row)
 
 
 def _shown(by_partition: Mapping[int, bytes]) -> bytes | None:

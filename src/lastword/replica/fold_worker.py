@@ -23,11 +23,21 @@ from rocksdict import SstFileWriter
 
 from lastword.core.clock import now_ms
 from lastword.core.codecs import codec_named
-from lastword.core.errors import BadInput, ClusterUnreachable, DecodeError, LastwordError, NotFound, PositionGone
+from lastword.core.errors import (
+    BadInput,
+    ClusterUnreachable,
+    DecodeError,
+    DiskFull,
+    LastwordError,
+    NotFound,
+    PositionGone,
+    StoreDamaged,
+)
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import Queue, read_columns
-from lastword.replica.layout import POISON_AT, ROW_HEAD, partition_in
+from lastword.replica.failures import explained
+from lastword.replica.layout import as_poison, partition_in, value_in
 from lastword.replica.newest import Newest, Runs, SplitKey, in_key_order
 from lastword.replica.store import store_options
 
@@ -38,7 +48,10 @@ _BARE_BYTES = 45 * 1024 * 1024
 _QUEUED_RECORD_BYTES = 450
 
 # What a worker may end with, by name: any other error is told as the root.
-ERRORS = {kind.__name__: kind for kind in (LastwordError, BadInput, NotFound, PositionGone, ClusterUnreachable)}
+ERRORS = {
+    kind.__name__: kind
+    for kind in (LastwordError, BadInput, NotFound, PositionGone, ClusterUnreachable, DiskFull, StoreDamaged)
+}
 
 
 class Job(msgspec.Struct, kw_only=True, frozen=True):
@@ -134,7 +147,7 @@ def write_rows(rows: Iterable[tuple[bytes, bytes]], file: Path, value_codec: str
 
     A value is looked at only here, when it is known to be the newest of its key.
     """
-    decode, head = codec_named(value_codec).decode, ROW_HEAD.size
+    decode = codec_named(value_codec).decode
     live: Counter[int] = Counter()
     poison: Counter[int] = Counter()
     writer = SstFileWriter(store_options())
@@ -142,11 +155,11 @@ def write_rows(rows: Iterable[tuple[bytes, bytes]], file: Path, value_codec: str
     for key, row in rows:
         live[partition_in(row)] += 1
         try:
-            decode(row[head:])
+            decode(value_in(row))
             writer[key] = row
         except DecodeError:
             poison[partition_in(row)] += 1
-            writer[key] = row[:POISON_AT] + b"\x01" + row[head:]
+            writer[key] = as_poison(row)
     if live:
         writer.finish()
     else:
@@ -170,8 +183,8 @@ def main() -> None:
         kind = next(each.__name__ for each in type(failure).__mro__ if each.__name__ in ERRORS)
         _tell(Failed(kind, str(failure)))
     except Exception as failure:  # a full disk, say: rocksdict has no narrower one
-        what = f"reading {job.topic} into {job.file}: {failure or type(failure)}"
-        _tell(Failed(LastwordError.__name__, f"{what}: is the disk full? Put that right and open it again"))
+        error = explained(failure, f"reading {job.topic} into {job.file}")
+        _tell(Failed(type(error).__name__, str(error)))
     # Without the time it takes to give back memory that ends with the process anyway.
     os._exit(0)
 

@@ -3,6 +3,8 @@
     owner.lock    held by the process that writes here, with its pid inside
     store-7/      the store; a higher number is a newer one, and one with a file `outdated` in it is none any more
     building-8/   a store in the making; with a file `complete` in it, it is whole and becomes store-8 by a rename
+    damaged-6/    the last store that was found damaged, for whoever wants to look; nothing reads it
+    damages.json  when stores were found damaged (see `damages`)
     scratch-*/    files of a pass over the log
 
 What a crash left behind (a building without `complete`, an older store, scratch) is deleted at the next start. The
@@ -15,9 +17,9 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 from uuid import uuid4
 
 from lastword.core.durable import sync
@@ -25,6 +27,8 @@ from lastword.core.errors import ReplicaUnusable
 
 _LOCK = "owner.lock"
 _OUTDATED = "outdated"
+# For what RocksDB writes beside its tables, and the next few commits.
+_SPARE_BYTES = 8 * 1024 * 1024
 
 
 class ReplicaFolder:
@@ -39,23 +43,35 @@ class ReplicaFolder:
             self._lock = _held(path / _LOCK)
         except OSError as refusal:
             raise ReplicaUnusable(f"{path}: {refusal.strerror or refusal}: give another folder") from None
-        self._settle()
+        kinds: tuple[Literal["store", "building", "damaged"], ...] = ("store", "building", "damaged")
+        self._last_number = max((_number(place) for kind in kinds for place in self._places(kind)), default=0)
+        try:
+            self._settle()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def current(self) -> Path | None:
         """The newest whole store, or None before the first one is built."""
-        return max((p for p in self._stores() if not (p / _OUTDATED).exists()), key=_number, default=None)
+        return max((p for p in self._places("store") if not (p / _OUTDATED).exists()), key=_number, default=None)
+
+    @property
+    def was_set_aside(self) -> bool:
+        """Whether the last store that was here was found damaged."""
+        return self.current is None and bool(self._places("damaged"))
 
     def new_building(self) -> Path:
         self.drop_buildings()
-        newest = max(map(_number, self._stores()), default=0)
-        place = self.path / f"building-{newest + 1}"
+        # Never a number twice: a store that is gone may still be open here, and would write under its old path.
+        self._last_number += 1
+        place = self.path / f"building-{self._last_number}"
         place.mkdir()
         return place
 
     def drop_buildings(self) -> None:
-        for place in self.path.glob("building-*"):
-            shutil.rmtree(place)
+        for place in self._places("building"):
+            _delete(place)
 
     def adopt(self, building: Path) -> Path:
         """The place of a whole building among the stores, safe on the disk; those before it go."""
@@ -76,6 +92,31 @@ class ReplicaFolder:
             (current / _OUTDATED).touch()
             sync(current)
 
+    def set_aside(self) -> None:
+        """The current store is damaged: it is kept for whoever wants to look, in the place of one before it."""
+        current = self.current
+        if current is None:
+            return
+        # One step, so that a crash leaves the store in its place or out of it.
+        damaged = current.rename(self.path / f"damaged-{_number(current)}")
+        sync(self.path)
+        self._drop_damaged(but=damaged)
+
+    def make_room(self) -> None:
+        """Gives up what is only kept to be looked at."""
+        self._drop_damaged()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the disk has space for the current store to be opened and to go on."""
+        logs = 0
+        for log in self.current.glob("*.log") if self.current is not None else ():
+            # RocksDB may delete one at that moment.
+            with suppress(FileNotFoundError):
+                logs += log.stat().st_size
+        # RocksDB writes the contents of its logs once more when it opens a store.
+        return shutil.disk_usage(self.path).free >= logs + _SPARE_BYTES
+
     @contextmanager
     def scratch(self) -> Iterator[Path]:
         place = self.path / f"scratch-{uuid4().hex[:8]}"
@@ -89,7 +130,7 @@ class ReplicaFolder:
         self._lock.close()
 
     def _settle(self) -> None:
-        for building in self.path.glob("building-*"):
+        for building in self._places("building"):
             if (building / "complete").exists():
                 # Killed between the marker and the rename.
                 self._renamed(building)
@@ -97,6 +138,7 @@ class ReplicaFolder:
         for scratch in self.path.glob("scratch-*"):
             shutil.rmtree(scratch)
         self._drop_older_stores()
+        self._drop_damaged(but=max(self._places("damaged"), key=_number, default=None))
 
     def _renamed(self, building: Path) -> Path:
         # Rename last: whoever finds a store may trust it.
@@ -105,14 +147,27 @@ class ReplicaFolder:
         self._drop_older_stores()
         return store
 
-    def _stores(self) -> list[Path]:
-        return list(self.path.glob("store-*"))
+    def _places(self, kind: Literal["store", "building", "damaged"]) -> list[Path]:
+        # Nothing else: somebody may have packed a damaged store into a file beside it.
+        return [p for p in self.path.glob(f"{kind}-*") if p.is_dir() and p.name.removeprefix(f"{kind}-").isdigit()]
+
+    def _drop_damaged(self, but: Path | None = None) -> None:
+        for damaged in self._places("damaged"):
+            if damaged != but:
+                _delete(damaged)
 
     def _drop_older_stores(self) -> None:
         newest = self.current
-        for store in self._stores():
+        for store in self._places("store"):
             if store != newest:
-                shutil.rmtree(store)
+                _delete(store)
+
+
+def _delete(place: Path) -> None:
+    """RocksDB may delete files of the same folder at that moment, where an unfinished scan keeps it open."""
+    while place.exists():
+        with suppress(FileNotFoundError):
+            shutil.rmtree(place)
 
 
 def _number(place: Path) -> int:

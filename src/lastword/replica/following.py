@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from lastword.core.clock import now_ms
-from lastword.core.codecs import Codec, readable_by
-from lastword.core.errors import ClusterUnreachable, HistoryLost, LastwordError, NotFound, PositionGone, ReplicaUnusable
+from lastword.core.codecs import Codec
+from lastword.core.errors import (
+    ClusterUnreachable,
+    DiskFull,
+    HistoryLost,
+    LastwordError,
+    NotFound,
+    PositionGone,
+    StoreDamaged,
+)
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.present import Lookout, Present
-from lastword.replica.building import build
-from lastword.replica.folder import ReplicaFolder
-from lastword.replica.layout import Place
+from lastword.replica.failures import EndWatch, RetryPauses, damaged_too_often, explained, failed_state
+from lastword.replica.owned_store import OwnedStore
 from lastword.replica.past import Moved, how_the_past_moved
 from lastword.replica.session import Session
 from lastword.replica.settings import ReplicaSettings
@@ -25,13 +31,12 @@ from lastword.replica.state import Pace, State, Stopped
 from lastword.replica.store import Identity, Store
 from lastword.replica.watching import Watchers
 
-# Fewer offsets than this are read and folded in before worker processes have started.
-_SMALL = 100_000
 _RECONNECT_S = 0.5
+_LOOK_S = 1.0
 
 
 class Follower:
-    """Owns the folder and the store. `store` is None while there is nothing right to show."""
+    """Owns the folder and the store. `store` is what readers see: None while there is nothing right to show."""
 
     def __init__(
         self,
@@ -52,7 +57,7 @@ class Follower:
         self.changed = threading.Condition()
         self.state = State(name="connecting")
         self.failure: LastwordError | None = None
-        # Why it could not even begin, the last time.
+        # Why it could not go on, the last time.
         self.away: LastwordError | None = None
         self.ends = Position()
         self._away_since: float | None = time.monotonic()
@@ -60,13 +65,16 @@ class Follower:
         # Set by someone who has reason to think that the topic has changed.
         self.curious = threading.Event()
         self._moved: Moved | None = None
-        self._folder = ReplicaFolder(folder)
+        self._backoff = RetryPauses()
+        self.store: Store | None = None
+        self._owned = OwnedStore(
+            topic, folder, value_codec=value_codec, settings=settings, on_damage=self._hide_damaged
+        )
         try:
-            current = self._folder.current
-            self.store = None if current is None else self._opened(current)
-            self.watchers.restart(self.store.position if self.store is not None else Position())
+            with suppress(DiskFull, OSError):  # the thread tries again, and says what is wrong
+                self._open_store()
         except BaseException:
-            self._folder.close()
+            self._owned.close()
             raise
         self._thread = threading.Thread(target=self._run, name=f"replica of {topic}", daemon=True)
         self._thread.start()
@@ -75,7 +83,7 @@ class Follower:
         self._stopping.set()
         self._thread.join()
         with self.changed:
-            store, self.store = self.store, None
+            store, self._owned.store, self.store = self._owned.store, None, None
             self.state = State(name="failed", why="it is closed: open it again with  table.replica()")
             self.ends = Position()
             self.changed.notify_all()
@@ -87,33 +95,55 @@ class Follower:
                 store.close()
         finally:
             self.watchers.close()
-            self._folder.close()
+            self._owned.close()
 
     @property
     def away_for_s(self) -> float:
-        """How long no cluster has answered; 0 when one does."""
+        """For how long it could not go on; 0 when it can."""
         since = self._away_since
         return 0.0 if since is None else time.monotonic() - since
+
+    @property
+    def damages_found(self) -> int:
+        """How often a store was found damaged since this was opened."""
+        return self._owned.damages_found
 
     @property
     def is_stopped(self) -> bool:
         return self._stopping.is_set()
 
-    def _opened(self, place: Path) -> Store:
-        store = Store(
-            place, readable=readable_by(self._codecs[1]), last_good_bytes=self._settings.last_good_mb * 1024 * 1024
-        )
+    def _open_store(self) -> None:
         try:
-            found = store.identity.topic
-            if found != self._topic:
-                raise ReplicaUnusable(
-                    f"{place.parent} holds a replica of the topic {found!r}, not of {self._topic!r}: "
-                    "give this one another folder"
-                )
-        except BaseException:
-            store.close()
-            raise
-        return store
+            is_opened = self._owned.open()
+        finally:
+            self._show()
+        if is_opened and self._owned.store is not None:
+            position, reason = self._owned.store.position, self._why_another
+            if reason is not None:
+                self.watchers.restart(position, reason)
+            else:
+                self.watchers.go_on(position, "its store was opened again at another position")
+
+    @property
+    def _why_another(self) -> str | None:
+        """Why the next store that is shown is not the one that watchers know; None where it is."""
+        healing = self._owned.damages.healing
+        if healing is not None:
+            return f"its store was damaged ({healing})"
+        return None if self._moved is None else self._moved.why
+
+    def _hide_damaged(self, store: Store, damage: str) -> None:
+        """Shows nothing of a store since its damage is found, by whichever thread; ours then sets it aside."""
+        with self.changed:
+            if store is not self._owned.store:
+                return
+            self.store = None
+            if self.failure is None:
+                self.state = State(name="rebuilding", why=f"its store is damaged: {damage}")
+            else:
+                # Nobody is there to build it again.
+                self.state = replace(self.state, why=f"{self.failure}; and its store is damaged: {damage}")
+            self.changed.notify_all()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -125,24 +155,53 @@ class Follower:
                 self.away = away
                 self._tell(State(name="connecting", why=str(away)))
                 self._stopping.wait(_RECONNECT_S)
-            except LastwordError as failure:
+            except HistoryLost as failure:
                 self._fail(failure)
                 break
-            except Exception as surprise:
+            except Exception as failure:
                 # The thread must not end in silence. The rows that are there are right for their position.
-                self._fail(
-                    LastwordError(
-                        f"the replica of {self._topic} in {self._folder.path} stopped ({type(surprise).__name__}: "
-                        f"{surprise}): is the disk full? Put that right and open it again"
-                    )
-                )
-                break
+                store = self._owned.store
+                if not (isinstance(failure, StoreDamaged) and store is not None and store.damage is not None):
+                    self._wait_out(explained(failure, f"the replica of {self._topic} in {self._owned.folder.path}"))
+
+    def _wait_out(self, failure: LastwordError) -> None:
+        """Returns when it is time to try again; until then says why, and how far the topic is. Never raises."""
+        # Without its frames, which would keep alive what they hold.
+        self.away = failure.with_traceback(None)
+        self._tell(failed_state(failure, watches_end=False))
+        if isinstance(failure, DiskFull):
+            with suppress(OSError):
+                self._owned.folder.make_room()
+        pause_ends = time.monotonic() + self._backoff.next_pause_s()
+        end_watch = EndWatch(self._connection, self._topic)
+        while time.monotonic() < pause_ends or (isinstance(failure, DiskFull) and not self._has_room()):
+            ends = end_watch.look()
+            self._tell(failed_state(failure, watches_end=end_watch.is_known), ends)
+            if self._stopping.wait(_LOOK_S):
+                return
+
+    def _has_room(self) -> bool:
+        try:
+            return self._owned.folder.has_room
+        except OSError:
+            # Then the next try says what is wrong.
+            return True
+
+    def _leave_the_disk_alone(self) -> None:
+        """Returns when a disk that damaged too many stores may be tried again. A new start tries at once."""
+        while self.damages_found and self._owned.damages.pause_ms(now_ms()):
+            self._tell(damaged_too_often(self._owned.folder.path, self._owned.damages.healing))
+            if self._stopping.wait(_LOOK_S):
+                raise Stopped
 
     def _session(self) -> None:
+        self._open_store()
+        if self._owned.store is None:
+            self._leave_the_disk_alone()
         lookout, looked_at = Lookout(self._connection, self._topic), now_ms()
         now = lookout.look()
         wanted = self._identity(now)
-        known = self.store
+        known = self._owned.store
         store = self._store_for(wanted, now)
         if store is not known:
             # Where the topic ends was asked for before it was read, and it may be another topic by now.
@@ -155,7 +214,7 @@ class Follower:
             lookout=lookout,
             wanted=wanted,
             store=store,
-            folder=self._folder,
+            folder=self._owned.folder,
             watchers=self.watchers,
             settings=self._settings,
             tell=self._tell,
@@ -166,26 +225,28 @@ class Follower:
 
     def _store_for(self, wanted: Identity, now: Present) -> Store:
         """The store if it can go on, else a new one."""
-        store, told = self.store, self._moved
-        self._moved = None
+        store = self._owned.store
         if store is None:
-            return self._built(wanted, now, None)
+            return self._built(wanted, now)
         # What the topic looks like comes first: it tells a log that lost its start from one that lost its end.
-        moved = how_the_past_moved(store, wanted, store.position, now) or told
+        moved = how_the_past_moved(store, wanted, store.position, now) or self._moved
         if moved is None:
             return store
+        # Kept until those who watch have been told, whatever becomes of the building.
+        self._moved = moved
         if moved.rows_are_right and self._settings.on_lost_records == "fail":
             raise HistoryLost(
                 f"{moved.why}, so records were deleted that it never saw: start it with on_lost_records='rebuild'"
             )
         if not moved.rows_are_right:
-            self._folder.condemn()
-            self._show(None)
+            self._owned.condemn()
+            self._show()
         del store
-        return self._built(wanted, now, moved)
+        return self._built(wanted, now)
 
-    def _built(self, wanted: Identity, now: Present, moved: Moved | None) -> Store:
-        why = f"{moved.why}: building it again" if moved else "building"
+    def _built(self, wanted: Identity, now: Present) -> Store:
+        reason = self._why_another
+        why = f"{reason}: building it again" if reason else "building"
         pace = Pace()
 
         def progress(done: int, total: int) -> None:
@@ -193,39 +254,11 @@ class Follower:
             self._tell(State(name="catching-up", why=why, done=done, total=total, seconds_left=left), now.high)
 
         progress(0, now.offsets_to_read)
-        try:
-            place = self._folder.adopt(self._building(wanted, now, progress))
-        except BaseException:
-            # On a full disk it must not stand in the way.
-            self._folder.drop_buildings()
-            raise
-        store = self._opened(place)
-        self.watchers.restart(store.position, moved.why if moved else None)
-        self._show(store)
+        store = self._owned.build(self._connection, wanted, now, progress=progress, stopping=self._stopping)
+        self.watchers.restart(store.position, reason)
+        self._moved = None
+        self._show()
         return store
-
-    def _building(self, wanted: Identity, now: Present, progress: Callable[[int, int], None]) -> Path:
-        """A whole store that is not yet in its place: folded by workers, or empty and at the log's start."""
-        building = self._folder.new_building()
-        if now.offsets_to_read >= _SMALL and build(
-            self._connection,
-            wanted,
-            building,
-            start=now.start,
-            stop=now.stable,
-            memory_mb=self._settings.memory_mb,
-            progress=progress,
-            stopping=self._stopping,
-        ):
-            return building
-        building = self._folder.new_building()
-        store = Store(building, readable=readable_by(self._codecs[1]))
-        store.declare(wanted)
-        moment = now_ms()
-        store.apply([], {p: Place(position=offset, caught_up_at=moment) for p, offset in now.start.items()})
-        store.flush()
-        store.close()
-        return building
 
     def _identity(self, now: Present) -> Identity:
         key_codec, value_codec = self._codecs
@@ -238,21 +271,37 @@ class Follower:
             delete_retention_ms=now.delete_retention_ms,
         )
 
-    def _show(self, store: Store | None) -> None:
+    def _show(self) -> None:
+        """To readers what this thread works on; while a damaged store is being replaced, nothing."""
         with self.changed:
-            self.store = store
+            self.store = self._owned.store if self._owned.is_right else None
             self.changed.notify_all()
 
     def _tell(self, state: State, ends: Position | None = None) -> None:
+        if self._owned.damages.healing is not None:
+            state = self._told_while_healing(state)
+        if state.name == "ready":
+            self._backoff.reset()
         with self.changed:
+            if self._owned.store is not None and self._owned.store.damage is not None and state.name != "failed":
+                return  # said already, and by now that is all there is to say
             self.state = state
-            if state.name != "connecting":
+            if state.name not in ("connecting", "failed"):
                 self._away_since = None
             elif self._away_since is None:
                 self._away_since = time.monotonic()
             if ends is not None:
                 self.ends = ends
             self.changed.notify_all()
+
+    def _told_while_healing(self, state: State) -> State:
+        if state.name == "ready":
+            self._owned.damages.healed()
+            self._show()
+            return state
+        if state.name == "catching-up":
+            return replace(state, name="rebuilding", why=f"its store was damaged ({self._owned.damages.healing})")
+        return state
 
     def _fail(self, failure: LastwordError) -> None:
         self.failure = failure

@@ -25,6 +25,7 @@ from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import read_log
 from lastword.replica.edit import Applied
+from lastword.replica.family import Family
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.state import Stopped
 from lastword.replica.store import Store, store_options
@@ -89,7 +90,8 @@ class _Seen:
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
         self._recent: dict[bytes, bool] = {}
-        self._older: Rdict | None = None
+        self._db: Rdict | None = None
+        self._older: Family | None = None
 
     def note(self, keys: Iterable[tuple[bytes, bool]]) -> None:
         self._recent.update(keys)
@@ -106,17 +108,18 @@ class _Seen:
                 yield key
 
     def close(self) -> None:
-        if self._older is not None:
-            self._older.close()
+        if self._db is not None:
+            self._db.close()
 
     def _spill(self) -> None:
-        if self._older is None:
-            self._older = Rdict(str(self._scratch), store_options())
+        if self._db is None:
+            self._db = Rdict(str(self._scratch), store_options())
+            self._older = Family(self._db)
             unlogged = WriteOptions()
             unlogged.disable_wal = True  # type: ignore[method-assign,assignment]  # the stub takes it for a method
-            self._older.set_write_options(unlogged)
+            self._db.set_write_options(unlogged)
         batch = WriteBatch(raw_mode=True)
         for key, live in self._recent.items():
             batch.put(key, b"1" if live else b"0")
-        self._older.write(batch)
+        self._db.write(batch)
         self._recent.clear()

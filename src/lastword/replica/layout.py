@@ -6,16 +6,21 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from lastword.core.record import Record
+from lastword.core.headers import after_headers, pack_headers, unpack_headers
+from lastword.core.record import Headers, Record
 
 # Raised whenever the layout below, or what the store keeps in it, changes.
-FORMAT = 1
+FORMAT = 2
 
-# partition, offset, timestamp, 1 if the codec can't read the value; the value follows
+# partition, offset, timestamp, flags; then the headers if there are any; then the value
 ROW_HEAD = struct.Struct(">IqqB")
-POISON_AT = ROW_HEAD.size - 1
+FLAGS_AT = ROW_HEAD.size - 1
+# The codec can't read the value.
+POISON = 1
+# Packed headers stand before the value.
+HEADERS = 2
 PARTITION = struct.Struct(">I")
-_PLACE = struct.Struct(">qiqqqq??q")
+_PLACE = struct.Struct(">qiqqqq??qqq")
 
 
 class Place(NamedTuple):
@@ -36,6 +41,15 @@ class Place(NamedTuple):
     deletes_uncertain: bool = False
     # The position at which ghosts were last removed: a watcher from there or before can't learn of those deletes.
     swept_at: int = -1
+    # All rows from before this offset have left: the rows are the fold of the records in [log_start, position).
+    log_start: int = 0
+    # Where the log started at the last look. Of the rows from before it some may have left already.
+    topic_log_start: int = 0
+
+
+def place_at(position: int, *, log_start: int, caught_up_at: int) -> Place:
+    """A place of a store without rows from before `log_start`."""
+    return Place(position=position, caught_up_at=caught_up_at, log_start=log_start, topic_log_start=log_start)
 
 
 class Standing(NamedTuple):
@@ -49,16 +63,50 @@ class Standing(NamedTuple):
 
 def pack_row(record: Record, *, poison: bool) -> bytes:
     """The row of a record that is not a tombstone."""
-    return ROW_HEAD.pack(record.partition, record.offset, record.timestamp, poison) + (record.value or b"")
+    flags, value = (POISON if poison else 0), record.value or b""
+    if record.headers:
+        return row_head(record.partition, record.offset, record.timestamp, record.headers, flags) + value
+    return ROW_HEAD.pack(record.partition, record.offset, record.timestamp, flags) + value
+
+
+def row_head(partition: int, offset: int, timestamp: int, headers: Headers, flags: int = 0) -> bytes:
+    """All of a row that comes before its value."""
+    if headers:
+        return ROW_HEAD.pack(partition, offset, timestamp, flags | HEADERS) + pack_headers(headers)
+    return ROW_HEAD.pack(partition, offset, timestamp, flags)
 
 
 def unpack_row(key: bytes, raw: bytes) -> Record:
-    partition, offset, timestamp, _ = ROW_HEAD.unpack_from(raw)
+    partition, offset, timestamp, flags = ROW_HEAD.unpack_from(raw)
+    if flags & HEADERS:
+        return Record(key, value_in(raw), partition, offset, timestamp, headers_in(raw))
     return Record(key, raw[ROW_HEAD.size :], partition, offset, timestamp)
+
+
+def value_in(raw: bytes) -> bytes:
+    return raw[after_headers(raw, ROW_HEAD.size) if raw[FLAGS_AT] & HEADERS else ROW_HEAD.size :]
+
+
+def headers_in(raw: bytes) -> Headers:
+    return unpack_headers(raw, ROW_HEAD.size) if raw[FLAGS_AT] & HEADERS else ()
+
+
+def is_poison(raw: bytes) -> bool:
+    return bool(raw[FLAGS_AT] & POISON)
+
+
+def as_poison(raw: bytes) -> bytes:
+    """The same row, marked as one whose value the codec can't read."""
+    return b"%b%c%b" % (raw[:FLAGS_AT], raw[FLAGS_AT] | POISON, raw[ROW_HEAD.size :])
 
 
 def partition_in(raw: bytes) -> int:
     return int(PARTITION.unpack_from(raw)[0])
+
+
+def partition_and_offset_in(raw: bytes) -> tuple[int, int]:
+    partition, offset, _, _ = ROW_HEAD.unpack_from(raw)
+    return partition, offset
 
 
 def pack_rows(rows: Iterable[bytes]) -> bytes:

@@ -17,9 +17,11 @@ from typing import cast
 
 from rocksdict import BlockBasedOptions, DBCompressionType, IngestExternalFileOptions, Options, Rdict, SstFileWriter
 
+from lastword.core.headers import headers_size
 from lastword.kafka.reading import Columns
-from lastword.replica.layout import PARTITION, ROW_HEAD
-from lastword.replica.store import Family, store_options
+from lastword.replica.family import Family
+from lastword.replica.layout import PARTITION, ROW_HEAD, row_head
+from lastword.replica.store import store_options
 
 Rows = Mapping[bytes, bytes]
 
@@ -46,7 +48,7 @@ class Newest:
     def fold(self, columns: Columns) -> None:
         rows = self._rows[columns.partition]
         before = len(rows)
-        heads = map(ROW_HEAD.pack, repeat(columns.partition), columns.offsets, columns.timestamps, repeat(False))
+        heads = _heads(columns)
         if all(columns.values):
             # No tombstone (and no empty value): the whole batch without a step of ours for each record.
             rows.update(zip(columns.keys, map(add, heads, columns.values), strict=True))
@@ -79,8 +81,18 @@ class Newest:
     def _weigh(self, columns: Columns, grown: int) -> None:
         keys, values = columns.keys[::16], columns.values[::16]
         mean = sum(len(part) for part in (*keys, *values) if part is not None) / len(keys)
+        if columns.headers is not None:
+            mean += sum(map(headers_size, columns.headers[::16])) / len(keys)
         self._payload_bytes = max(0.0, self._payload_bytes + grown * mean)
         self._mean_bytes += (mean - self._mean_bytes) / 8
+
+
+def _heads(columns: Columns) -> Iterator[bytes]:
+    """For each record what comes before its value in a packed row."""
+    places = repeat(columns.partition), columns.offsets, columns.timestamps
+    if columns.headers is None:
+        return map(ROW_HEAD.pack, *places, repeat(0))
+    return map(row_head, *places, columns.headers)
 
 
 def in_key_order(newest: dict[int, Rows]) -> Iterator[tuple[bytes, bytes]]:
@@ -141,10 +153,9 @@ class Runs:
             shutil.rmtree(self._folder)
 
     def _rows_of(self, partition: int) -> Iterator[tuple[bytes, bytes]]:
+        assert self._db is not None  # noqa: S101  there are runs
         head = PARTITION.pack(partition)
-        for key, row in cast(Family, self._db).items(from_key=head):
-            if not key.startswith(head):
-                return
+        for key, row in Family(self._db).items(head, PARTITION.pack(partition + 1)):
             if row != _TOMBSTONE:
                 yield key[len(head) :], row
 

@@ -169,6 +169,11 @@ class Replica(Mapping[Any, Any]):
         return Position() if store is None else store.position
 
     @property
+    def log_start(self) -> Position:
+        """Where the log starts of which the rows are the fold: rows from before it have left with their records."""
+        return self.ask(lambda store: store.log_start)
+
+    @property
     def lag(self) -> int:
         """How many offsets the topic is ahead, as far as is known here."""
         position = self.position
@@ -183,6 +188,11 @@ class Replica(Mapping[Any, Any]):
     def poison_rows(self) -> int:
         """Rows whose value the codec can't read."""
         return self.ask(lambda store: store.poison_rows)
+
+    @property
+    def damages_found(self) -> int:
+        """How often its store was found damaged, and built again, since it was opened."""
+        return self._follower.damages_found
 
     @property
     def is_closed(self) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from lastword.core.clock import now_ms
-from lastword.core.errors import BadInput, ClusterUnreachable, NotFound, PositionGone
+from lastword.core.errors import BadInput, ClusterUnreachable, NotFound, PositionGone, StoreDamaged
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.feed import Epoch, Feed, Heard
@@ -22,7 +22,8 @@ from lastword.kafka.present import Glance, Lookout, Present
 from lastword.replica.arrival import Arrival
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.ghosts import sweep
-from lastword.replica.layout import Place
+from lastword.replica.layout import Place, place_at
+from lastword.replica.leaving import Leaving
 from lastword.replica.past import Moved, how_the_past_moved
 from lastword.replica.settings import ReplicaSettings
 from lastword.replica.state import State
@@ -66,6 +67,7 @@ class Session:
         self._curious = curious
         self._feed = Feed(connection, wanted.topic)
         self._arrival = Arrival(wanted.topic, store, settings.transaction_patience_s)
+        self._leaving = Leaving(store)
         self._retention_ms = wanted.delete_retention_ms
         self._look_at = self._soonest_look_at = 0.0
         # Where each partition ended for readers of committed data, and when.
@@ -92,8 +94,11 @@ class Session:
         with self._feed:
             self._take_in(now, looked_at)
             while not self._stopping.is_set():
+                if self._store.damage is not None:
+                    # Found by somebody who reads.
+                    raise StoreDamaged(self._store.damage)
                 self._say()
-                heard = self._feed.hear(_HEAR_S)
+                heard = self._feed.hear(0 if self._leaving.is_under_way else _HEAR_S)
                 if heard.past_moved is not None:
                     return Moved(why=f"the log was truncated ({heard.past_moved})")
                 self._apply(heard)
@@ -102,8 +107,15 @@ class Session:
                 moved = self._look_around()
                 if moved is not None:
                     return moved
+                self._remove_what_left()
             self._write_places()
         return None
+
+    def _remove_what_left(self) -> None:
+        """A slice of removing the rows whose records have left the topic, so that the feed is not kept waiting."""
+        applied = self._leaving.step()
+        if applied is not None:
+            self._watchers.publish(applied, self._store.position, swept=True)
 
     def _look_around(self) -> Moved | None:
         """Whether the past moved, asked for now and then and when in doubt; the feed is not kept waiting meanwhile."""
@@ -144,6 +156,7 @@ class Session:
         self._look_at = self._looked_at + self._every_s
         self._ends = {partition: (end, looked_at) for partition, end in now.stable.items()}
         self._follow_new_partitions(now, looked_at)
+        self._leaving.note(now.start)
         if self._arrival.wants_new_goals:
             self._arrival.expect(now.high)
         self._arrive(self._confirmed, at_end={}, seen_at=looked_at)
@@ -158,7 +171,9 @@ class Session:
         if not added:
             return
         unknown = [p for p in added if p not in self._store.places]
-        self._store.apply([], {p: Place(position=now.start[p], caught_up_at=looked_at) for p in unknown})
+        self._store.apply(
+            [], {p: place_at(now.start[p], log_start=now.start[p], caught_up_at=looked_at) for p in unknown}
+        )
         places = self._store.places
         self._arrival.expect({p: now.high[p] for p in added})
         self._feed.add(
@@ -253,6 +268,9 @@ class Session:
 
     def _say(self, why: str | None = None) -> None:
         state = self._arrival.state(why)
+        if self._leaving.is_behind_first_look and state.name == "ready":
+            why = f"removing rows whose records have left {self._wanted.topic} at its start"
+            state = replace(state, why=why)
         if why is not None:
             state = replace(state, name="catching-up")
         if self._away is not None:

@@ -3,7 +3,8 @@
 connecting    no cluster answers, or the topic is away; it goes on trying
 catching-up   building, reading what it has not seen, or sweeping
 ready         every partition has reached where the topic ended when this replica came to it
-failed        it can't go on by itself; `why` says what to do
+rebuilding    its store was damaged and is built again from Kafka; nothing is shown until that is right
+failed        it can't go on; `why` says what to do, and whether it tries again by itself
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-StateName = Literal["connecting", "catching-up", "ready", "failed"]
+StateName = Literal["connecting", "catching-up", "ready", "rebuilding", "failed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +21,10 @@ class State:
     name: StateName
     # What is going on, or what went wrong and what to do.
     why: str | None = None
+    # The same in words for anyone: no folder, no address.
+    public_why: str | None = None
+    # Of one that has failed: whether the topic's end is still asked for, so that the lag is known.
+    watches_end: bool = False
     # While catching up: offsets passed, offsets in all, and an estimate.
     done: int = 0
     total: int = 0
@@ -29,7 +34,7 @@ class State:
 
     def __str__(self) -> str:
         told: str = self.name
-        if self.name == "catching-up" and self.total:
+        if self.name in ("catching-up", "rebuilding") and self.total:
             told += f" {self.done:,}/{self.total:,}"
         if self.seconds_left is not None:
             told += f", about {self.seconds_left:.0f} s left"

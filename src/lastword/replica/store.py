@@ -8,33 +8,35 @@ Column families:
     places  partition (4 bytes) -> its place; "table" -> what this is a copy of; "ledger" -> where it stood when
 
 One WriteBatch carries rows, places and counts, so no crash can part them: after any kill the rows are the fold of
-the records before the position. Rows scan in key order. One thread writes; any number read.
+the records before the position. Rows scan in key order. One thread writes; any number read. Bytes that are not what
+was written are an error (StoreDamaged), never a shorter or another answer; the store then is to be built again.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import takewhile
 from pathlib import Path
-from typing import Protocol, cast, overload
 
 import msgspec
-from rocksdict import BlockBasedOptions, Cache, IngestExternalFileOptions, Options, Rdict, WriteBatch
+from rocksdict import BlockBasedOptions, Cache, DbClosedError, IngestExternalFileOptions, Options, Rdict, WriteBatch
 
-from lastword.core.errors import ReplicaUnusable
+from lastword.core.errors import DiskFull, LastwordError, ReplicaUnusable, StoreDamaged
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.replica.edit import Applied, Edit
+from lastword.replica.family import Family, judged
+from lastword.replica.inventory import InventoryNote, what_is_missing
 from lastword.replica.layout import (
     FORMAT,
     PARTITION,
     Place,
     Standing,
     pack_place,
-    partition_in,
+    partition_and_offset_in,
     unpack_place,
     unpack_row,
     unpack_rows,
@@ -59,44 +61,48 @@ class Identity:
     format: int = FORMAT
 
 
-class Family(Protocol):
-    """A column family in raw mode: bytes in, bytes out."""
-
-    @overload
-    def get(self, key: bytes) -> bytes | None: ...
-    @overload
-    def get(self, key: list[bytes]) -> list[bytes | None]: ...
-    def put(self, key: bytes, value: bytes) -> None: ...
-    def keys(self) -> Iterator[bytes]: ...
-    def values(self) -> Iterator[bytes]: ...
-    def items(self, *, from_key: bytes = ...) -> Iterator[tuple[bytes, bytes]]: ...
-    def ingest_external_file(self, paths: list[str], opts: IngestExternalFileOptions) -> None: ...
-    def flush(self) -> None: ...
-    def close(self) -> None: ...
+class OlderFormat(ReplicaUnusable):
+    """The store was written by an older lastword: it is built again from the topic."""
 
 
 class Store:
     """An open store. `readable` says whether the value codec can read some bytes."""
 
     def __init__(
-        self, folder: Path, *, readable: Callable[[bytes], bool], last_good_bytes: int = 64 * 1024 * 1024
+        self,
+        folder: Path,
+        *,
+        readable: Callable[[bytes], bool],
+        last_good_bytes: int = 64 * 1024 * 1024,
+        on_damage: Callable[[Store, str], None] | None = None,
     ) -> None:
+        """Opens the store, or makes an empty one in a folder that has none; StoreDamaged where it is not whole."""
         self.folder = folder
         self.readable = readable
         self.last_good_bytes = last_good_bytes
+        # What was found, at any time, by anyone who read or wrote here; `on_damage` is called with the first of it.
+        # As text: an error would keep alive the frames it went through, and with them this store.
+        self.damage: str | None = None
+        # Whether RocksDB failed for another reason: after a write that failed it takes no more until opened again.
+        self.has_failed = False
+        self._on_damage = on_damage
         # Since it was opened.
         self.applied_records = 0
-        self.db = _opened(folder)
+        self.db = self._opened()
+        self._inventory = InventoryNote(folder)
+        # Held while a commit changes the rows and what is told of them, so that nobody counts the one by the other.
+        self._turn = threading.Lock()
         self.rows, self.others, self.kept, self._places_family = (
-            cast(Family, self.db.get_column_family(name)) for name in _FAMILIES
+            Family(self.db.get_column_family(name), self._judged) for name in _FAMILIES
         )
         self.handles = {name: self.db.get_column_family_handle(name) for name in _FAMILIES}
         try:
             self._refuse_another_format()
-            hidden = [len(unpack_rows(raw)) for raw in self.others.values()]
+            self._inventory.keep_now()
+            hidden = [len(unpack_rows(raw)) for _, raw in self.others.items()]
             self.standing = Standing(self._read_places(), len(hidden), sum(hidden))
             self._at: tuple[Standing | None, Position] = None, Position()
-            self.kept_bytes = sum(map(len, self.kept.values()))
+            self.kept_bytes = sum(len(raw) for _, raw in self.kept.items())
         except BaseException:
             self.close()
             raise
@@ -105,9 +111,7 @@ class Store:
     def identity(self) -> Identity:
         raw = self._places_family.get(_TABLE)
         if raw is None:
-            raise ReplicaUnusable(
-                f"{self.folder} does not say which table it is: delete the folder, and it is built again"
-            )
+            raise self._judged(Exception("Corruption: the store does not say which table it is of"))
         return Identity(**msgspec.json.decode(raw))
 
     @cached_property
@@ -147,6 +151,16 @@ class Store:
         return position
 
     @property
+    def log_start(self) -> Position:
+        """The rows are the fold of the records from here up to the position."""
+        return Position({partition: place.log_start for partition, place in self.places.items()})
+
+    @property
+    def topic_log_start(self) -> Position:
+        """Where the log started at the last look; rows from before it leave in the next pass over all rows."""
+        return Position({partition: place.topic_log_start for partition, place in self.places.items()})
+
+    @property
     def poison_rows(self) -> int:
         return sum(place.poison_rows for place in self.places.values())
 
@@ -165,22 +179,30 @@ class Store:
 
     def scan(self, start: bytes = b"", end: bytes | None = None) -> Iterator[Record]:
         """Rows with start <= key < end in key order, as they were when the scan began."""
-        # Here and not in a generator, which would begin when it is first asked.
-        rows = self.rows.items(from_key=start)
-        upto = rows if end is None else takewhile(lambda row: row[0] < end, rows)
-        return (unpack_row(key, raw) for key, raw in upto)
+        packed = self.packed_rows(start, end)
+        return (unpack_row(key, raw) for key, raw in packed)
+
+    def packed_rows(self, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """The same as keys and packed rows; where all rows are read, their number is that which the store tells."""
+        with self._turn:
+            expected = len(self) if start == b"" and end is None else None
+            return self.rows.items(start, end, expected=expected)
 
     def keys_of(self, partition: int) -> Iterator[bytes]:
         """In key order, the keys that have a live row in the partition, shown or not."""
-        hidden = sorted(key for key, raw in self.others.items() if partition in map(partition_in, unpack_rows(raw)))
-        at = 0
-        for key, raw in self.rows.items():
-            while at < len(hidden) and hidden[at] < key:
-                yield hidden[at]
-                at += 1
-            if partition_in(raw) == partition:
-                yield key
-        yield from hidden[at:]
+        return (key for key, rows in self.live_rows() if any(found == partition for found, _ in rows))
+
+    def live_rows(self, start: bytes = b"") -> Iterator[tuple[bytes, list[tuple[int, int]]]]:
+        """In key order from a key on: (key, the partition and offset of each live row), the one that is shown last."""
+        # A key that has hidden rows has one that is shown.
+        others = self.others.items(start) if self.split_keys else iter(())
+        hidden = next(others, None)
+        for key, raw in self.rows.items(start):
+            rows = [partition_and_offset_in(raw)]
+            if hidden is not None and hidden[0] == key:
+                rows = [*map(partition_and_offset_in, unpack_rows(hidden[1])), *rows]
+                hidden = next(others, None)
+            yield key, rows
 
     def apply(self, records: Sequence[Record], places: Mapping[int, Place]) -> Applied:
         """Folds the records in and moves to the places, in one step.
@@ -198,6 +220,19 @@ class Store:
         tombstones = [Record(key, None, partition, place.position - 1, place.caught_up_at) for key in ghosts]
         return self._committed(tombstones, {partition: place._replace(swept_at=place.position)})
 
+    def remove_left(self, left: Sequence[tuple[int, bytes]], log_starts: Mapping[int, int]) -> Applied:
+        """Removes the partitions' rows of these keys, whose records have left the log at its start.
+
+        `log_starts` is for the last of them: by partition the log start below which no row is left.
+        """
+        places = self.places
+        tombstones = [Record(key, None, p, places[p].position - 1, places[p].caught_up_at) for p, key in left]
+        moved = {p: places[p]._replace(swept_at=places[p].position) for p, _ in left}
+        for partition, start in log_starts.items():
+            place = moved.get(partition, places[partition])
+            moved[partition] = place._replace(log_start=max(place.log_start, start))
+        return self._committed(tombstones, moved)
+
     def ingest(self, files: Sequence[Path], places: Mapping[int, Place]) -> None:
         """Fills an empty store: takes over sorted files of packed rows, and the places with the counts of these rows.
 
@@ -210,11 +245,25 @@ class Store:
         batch = WriteBatch(raw_mode=True)
         for partition, place in places.items():
             batch.put(PARTITION.pack(partition), pack_place(place), self.handles["places"])
-        self.db.write(batch)
-        self.standing = Standing(dict(places))
+        self.commit(batch, Standing(dict(places)))
+
+    def commit(self, batch: WriteBatch, standing: Standing) -> None:
+        """Writes the batch, and from then on tells what it leads to."""
+        with self._turn:
+            try:
+                self.db.write(batch)
+            except DbClosedError:
+                raise
+            except Exception as failure:
+                raise self._judged(failure) from None
+            # Only now: what a reader is told of the position must never be ahead of the rows.
+            self.standing = standing
+        # The rows are committed: on a full disk the note stays an older one, which asks for less.
+        with suppress(OSError):
+            self._inventory.keep()
 
     def count_keys(self) -> int:
-        return sum(1 for _ in self.rows.keys())  # noqa: SIM118  a family is no iterable
+        return self.rows.count()
 
     def flush(self) -> None:
         """Everything so far onto the disk."""
@@ -231,6 +280,8 @@ class Store:
         self.handles.clear()
         with suppress(Exception):
             self.db.close()
+        with suppress(OSError):
+            self._inventory.keep_now()
 
     def _committed(self, records: Sequence[Record], places: Mapping[int, Place]) -> Applied:
         edit = Edit(self)
@@ -239,15 +290,51 @@ class Store:
         edit.commit()
         return applied
 
+    def _judged(self, failure: Exception) -> LastwordError:
+        """The error that a failure of RocksDB is here; damage is told to the owner of the store, too."""
+        error = judged(failure)
+        # The folder's name is of no use to those who hear of it, and may not be for them.
+        what = str(error).replace(f"{self.folder}/", "")
+        self.has_failed = self.has_failed or not isinstance(error, StoreDamaged)
+        if isinstance(error, DiskFull):
+            return DiskFull(f"no space is left for {self.folder} ({what}): free some")
+        if isinstance(error, ReplicaUnusable):
+            return ReplicaUnusable(f"{self.folder} is still read by an unfinished scan: end that first ({what})")
+        if not isinstance(error, StoreDamaged):
+            return LastwordError(f"{self.folder}: {what}")
+        if self.damage is None:
+            self.damage = what
+            if self._on_damage is not None:
+                self._on_damage(self, what)
+        return StoreDamaged(what)
+
+    def _opened(self) -> Rdict:
+        folder, options = self.folder, store_options()
+        missing = what_is_missing(folder)
+        if missing is not None:
+            raise self._judged(Exception(f"Corruption: {missing}"))
+        is_new = not (folder / "CURRENT").exists()
+        options.create_if_missing(is_new)
+        try:
+            # Those of another format too, so that its format can be asked for.
+            there = [] if is_new else Rdict.list_cf(str(folder), options)
+            families = {name for name in (*there, *_FAMILIES) if name != "default"}
+            return Rdict(str(folder), options, column_families=dict.fromkeys(families, store_options()))
+        except Exception as failure:  # rocksdict has no narrower one for a store that can't be opened
+            raise self._judged(failure) from None
+
     def _refuse_another_format(self) -> None:
         """Before anything else is read: only what says the format has the same place in every format."""
         raw = self._places_family.get(_TABLE)
         told = FORMAT if raw is None else msgspec.json.decode(raw).get("format")
-        if told != FORMAT:
-            raise ReplicaUnusable(
-                f"{self.folder} has the format {told}, this lastword reads {FORMAT}: use the lastword that wrote it, "
-                "or delete the folder and it is built again from the topic"
-            )
+        if told == FORMAT:
+            return
+        if isinstance(told, int) and told < FORMAT:
+            raise OlderFormat(f"{self.folder} has the format {told}, this lastword reads {FORMAT}")
+        raise ReplicaUnusable(
+            f"{self.folder} has the format {told}, this lastword reads {FORMAT}: use the lastword that wrote it, "
+            "or delete the folder and it is built again from the topic"
+        )
 
     def _read_places(self) -> dict[int, Place]:
         return {
@@ -255,19 +342,6 @@ class Store:
             for key, raw in self._places_family.items()
             if key not in (_TABLE, _LEDGER)
         }
-
-
-def _opened(folder: Path) -> Rdict:
-    try:
-        # Those of another format too, so that its format can be asked for.
-        there = Rdict.list_cf(str(folder), store_options()) if (folder / "CURRENT").exists() else []
-        families = {name for name in (*there, *_FAMILIES) if name != "default"}
-        return Rdict(str(folder), store_options(), column_families=dict.fromkeys(families, store_options()))
-    except Exception as refusal:  # rocksdict has no narrower one for a store that can't be opened
-        raise ReplicaUnusable(
-            f"{folder} can't be opened ({refusal}): end what still reads it (an unfinished scan does), or delete the "
-            "folder and it is built again from the topic"
-        ) from None
 
 
 def store_options() -> Options:

@@ -157,6 +157,12 @@ class Watchers:
             if reason is not None:
                 self._end(HistoryLost(f"{reason}: the table was built again; start over from its rows"))
 
+    def go_on(self, position: Position, reason: str) -> None:
+        """The store was opened again: those who watch go on where it stands as they were told, else they are ended."""
+        told = self._told
+        is_same = all(position.get(partition) == offset for partition, offset in told.items())
+        self.restart(position, None if is_same else reason)
+
     def close(self, failure: LastwordError | None = None) -> None:
         with self._lock:
             self._ended, self._failure = True, failure

@@ -15,7 +15,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from lastword.core.errors import BadInput, ClusterUnreachable, FellBehind, HistoryLost, LastwordError, NotReady
+from lastword.core.errors import (
+    BadInput,
+    ClusterUnreachable,
+    FellBehind,
+    HistoryLost,
+    LastwordError,
+    NotReady,
+    StoreDamaged,
+)
 from lastword.core.position import Position
 from lastword.replica.replica import Replica
 from lastword.replica.watching import Change
@@ -108,7 +116,7 @@ class Broadcast:
                     self._follow()
                 except FellBehind:
                     self._go_on()
-                except HistoryLost:
+                except (HistoryLost, StoreDamaged):
                     self._start_over()
         except LastwordError:
             self._end(failed)
@@ -153,7 +161,7 @@ class Broadcast:
                 return None
             except (HistoryLost, BadInput):
                 return self._start_over()
-            except (NotReady, ClusterUnreachable):
+            except (NotReady, StoreDamaged, ClusterUnreachable):
                 self._closing.wait(_LOOK_EVERY_S)
         return None
 

@@ -51,7 +51,7 @@ class Compacted:
     ended: int | None
     # The one it is in, or was in last: see STEPS of compaction.py.
     step: str | None
-    # What failed, or why it did not get smaller.
+    # What failed, why it did not get smaller, or which records of ours stay.
     why: str | None
     before: Held
     after: Held | None

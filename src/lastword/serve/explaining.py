@@ -10,6 +10,9 @@ offset there, and of which the row with the later (timestamp, partition) is show
     a row and none             a put that the side without it has not read, or a delete that the side with it has not
     two partitions             the side with the earlier row must not have read the later one, or have read that it is
                                gone, which the other then has not
+
+Records also leave a topic at its start, and their rows leave with them, on each side at its own time. So an answer also
+comes with two log starts: no row from before `log_start` is in it, and no row from `topic_log_start` on has left it.
 """
 
 from __future__ import annotations
@@ -26,6 +29,11 @@ class Row(NamedTuple):
     partition: int
     offset: int
     timestamp: int
+    # As JSON; nothing for a row without headers.
+    headers: bytes = b""
+
+
+_NOWHERE = Position()
 
 
 class Seen(NamedTuple):
@@ -36,15 +44,25 @@ class Seen(NamedTuple):
     position: Position
     # The answer has nothing from there on.
     upto: Position
+    # The answer has no row from before it, because those records had left the log.
+    log_start: Position = _NOWHERE
+    # A row from before it may have left the answer.
+    topic_log_start: Position = _NOWHERE
 
 
 def contradict(one: Seen, other: Seen) -> bool:
-    """Whether the two answers can't both be right: no difference of position explains them."""
+    """Whether the two answers can't both be right: no difference of position or log start explains them."""
     if one.row == other.row:
         return False
     if one.row is not None and other.row is not None and _place(one.row) == _place(other.row):
         return True
-    return _is_ahead_of_itself(one) or _is_ahead_of_itself(other) or _misses(one, other) or _misses(other, one)
+    return _is_outside_of_its_log(one) or _is_outside_of_its_log(other) or _misses(one, other) or _misses(other, one)
+
+
+def only_log_starts_explain(one: Seen, other: Seen) -> bool:
+    """Whether two answers differ in a way that no difference of position explains, but one of log starts does."""
+    as_if_none_left = (seen._replace(topic_log_start=_NOWHERE) for seen in (one, other))
+    return not contradict(one, other) and contradict(*as_if_none_left)
 
 
 def concerned(one: Row | None, other: Row | None) -> set[int]:
@@ -56,9 +74,12 @@ def _place(row: Row) -> tuple[int, int]:
     return row.partition, row.offset
 
 
-def _is_ahead_of_itself(seen: Seen) -> bool:
+def _is_outside_of_its_log(seen: Seen) -> bool:
+    """Whether the row lies past all that its side has read, or before the log start that its side has reached."""
     row = seen.row
-    return row is not None and row.offset >= seen.upto.get(row.partition, 0)
+    if row is None:
+        return False
+    return not seen.log_start.get(row.partition, 0) <= row.offset < seen.upto.get(row.partition, 0)
 
 
 def _misses(one: Seen, other: Seen) -> bool:
@@ -68,6 +89,9 @@ def _misses(one: Seen, other: Seen) -> bool:
         return False
     if shown is not None and shown.partition == row.partition:
         return shown.offset < row.offset
+    if row.offset < one.topic_log_start.get(row.partition, 0):
+        # It may have left with its record.
+        return False
     # It has read the record. Whatever it read after it in that partition, the other has read too and still shows it.
     is_live = other.position.get(row.partition, 0) >= one.upto.get(row.partition, 0)
     return is_live and (shown is None or (shown.timestamp, shown.partition) < (row.timestamp, row.partition))

@@ -23,6 +23,8 @@ class Limits:
     page_rows: int = 1000
     # A page ends after the row that reaches it, so the largest answer is this and one row.
     page_bytes: int = 4 * 1024 * 1024
+    # Of all answers of 256 KiB and more together, from when they are made until their clients have taken them.
+    unsent_bytes: int = 256 * 1024 * 1024
     # How long a read waits for its min_position, and how many reads may wait at a time.
     wait_s: float = 10.0
     waiting_reads: int = 1000

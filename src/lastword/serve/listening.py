@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from contextlib import closing
 from typing import NamedTuple
 
-from lastword.core.errors import BadInput, ClusterUnreachable, HistoryLost, NotReady
+from lastword.core.errors import BadInput, ClusterUnreachable, HistoryLost, NotReady, StoreDamaged
 from lastword.core.position import Position
 from lastword.replica.replay import SweptHere
 from lastword.serve.answers import Refused, stopping
@@ -115,6 +115,8 @@ class Listener:
             ) from None
         except NotReady:
             raise self.table.not_ready() from None
+        except StoreDamaged:
+            raise self.table.damaged() from None
         except RuntimeError:
             # The threads take no more work.
             raise stopping() from None

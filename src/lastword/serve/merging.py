@@ -5,7 +5,8 @@ one begins there; so two pages are all that is kept, however large the tables ar
 
 A row that differs is looked at again, on both sides in turn, and each side is first asked to reach where the other was:
 then what one of them had not read yet is read, and a difference that stays contradicts the law. It counts when it does
-so several times in a row, because a server tells its position a moment after its rows have changed.
+so several times in a row, because a server tells its position a moment after its rows have changed. Rows that have left
+one side with their records are not waited for: the other side may remove them much later.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from typing import NamedTuple
 
 from lastword.core.errors import BadInput
 from lastword.core.position import Position
-from lastword.serve.explaining import Row, Seen, concerned, contradict
-from lastword.serve.sides import Page, Side
+from lastword.serve.explaining import Row, Seen, concerned, contradict, only_log_starts_explain
+from lastword.serve.sides import Page, Side, Whereabouts
 
 # How many unexplained keys are kept to be shown.
 SHOWN = 10
@@ -45,27 +46,36 @@ class Comparison:
 
     # Everything before it was compared: the lower of where the two sides were when it began.
     position: Position = _NOWHERE
+    # Of each side, when it was last asked: its rows are the fold from there on.
+    log_starts: tuple[Position, Position] = (_NOWHERE, _NOWHERE)
     equal: int = 0
     # Rows that differ as they may while one side has not read as far as the other.
     explained: int = 0
+    # Rows that one side still has and the other no longer, because their records left the topic at its start.
+    left: int = 0
     different: int = 0
     # The first of those that differ for no good reason.
     differences: list[Difference] = field(default_factory=list)
 
 
 class _Look(NamedTuple):
-    """The rows of some keys on one side, with their positions as in Seen."""
+    """The rows of some keys on one side, with their positions and log starts as in Seen."""
 
     rows: dict[bytes, Row]
     position: Position
-    upto: Position
+    log_start: Position
+    after: Whereabouts
+
+    @property
+    def upto(self) -> Position:
+        return self.after.position
 
     def seen(self, key: bytes) -> Seen:
-        return Seen(self.rows.get(key), self.position, self.upto)
+        return Seen(self.rows.get(key), self.position, self.upto, self.log_start, self.after.topic_log_start)
 
 
 class Merge:
-    """Compares two sides; of two logs (`one_log` false) by key and value alone, because their offsets mean nothing."""
+    """Compares two sides; of two logs (`one_log` false) not by place and time, because their offsets mean nothing."""
 
     def __init__(
         self,
@@ -82,9 +92,12 @@ class Merge:
         self._tell = tell
         self._pause = pause
         self._found = Comparison()
+        # The log starts that each side has told so far.
+        self._log_starts: dict[Side, Position] = {}
 
     def compare(self) -> Comparison:
         found, cursor, done = self._found, None, b""
+        self._log_starts = {side: side.whereabouts().log_start for side in (self._first, self._second)}
         while True:
             one, two = self._first.page(cursor, _NOWHERE), self._second.page(cursor, _NOWHERE)
             if cursor is None:
@@ -96,7 +109,8 @@ class Merge:
                 )
             last, following = _end(one, two)
             self._stretch(cursor, last, one.rows, two.rows)
-            self._tell(found.equal + found.explained + found.different)
+            self._tell(found.equal + found.explained + found.left + found.different)
+            found.log_starts = self._log_starts[self._first], self._log_starts[self._second]
             if following is None or last is None:
                 return found
             cursor, done = following, last
@@ -117,7 +131,7 @@ class Merge:
         """Looks again until nothing differs, or it has been looked at often enough to say what it is."""
         found = self._found
         looks = _LOOKS if found.different < SHOWN else 1
-        contradicted = dict.fromkeys(differing, 0)
+        contradicted, left = dict.fromkeys(differing, 0), set[bytes]()
         two = self._look(self._second, cursor, last, differing, _NOWHERE)
         for pause_s in _PAUSES_S[: looks * 2]:
             self._pause(pause_s)
@@ -134,12 +148,17 @@ class Merge:
                 differing[key] = (one.rows.get(key), two.rows.get(key))
                 is_wrong = not self._one_log or any(contradict(a, b) for a, b in tried)
                 contradicted[key] = contradicted[key] + 1 if is_wrong else 0
+                if self._one_log and any(only_log_starts_explain(a, b) for a, b in tried):
+                    left.add(key)
             # Where one of them does not get on, a row that is explained stays so.
-            if all(count >= looks or (count == 0 and not is_level) for count in contradicted.values()):
+            if all(
+                count >= looks or (count == 0 and (not is_level or key in left)) for key, count in contradicted.items()
+            ):
                 break
         for key, (first, second) in differing.items():
             if contradicted[key] < looks:
-                found.explained += 1
+                found.left += key in left
+                found.explained += key not in left
                 continue
             found.different += 1
             if len(found.differences) < SHOWN:
@@ -151,11 +170,13 @@ class Merge:
         """The rows of the keys, from the cursor to the last key: more than a page when rows have come meanwhile."""
         page = side.page(cursor, reach)
         # For what later pages have, it is true as well.
-        position, rows = page.position, dict[bytes, Row]()
+        position, log_start, rows = page.position, self._log_starts[side], dict[bytes, Row]()
         while True:
             rows |= {row.key: row for row in page.rows if row.key in keys}
             if page.following is None or (last is not None and page.rows[-1].key >= last):
-                return _Look(rows, position, side.position())
+                after = side.whereabouts()
+                self._log_starts[side] = after.log_start
+                return _Look(rows, position, log_start, after)
             page = side.page(page.following, _NOWHERE)
 
     def _goal(self, differing: dict[bytes, Pair], upto: Position) -> Position:
@@ -168,7 +189,7 @@ class Merge:
     def _same(self, one: Row | None, other: Row | None) -> bool:
         if self._one_log or one is None or other is None:
             return one == other
-        return one.value == other.value
+        return (one.value, one.headers) == (other.value, other.headers)
 
 
 def joined(one: Iterator[Row], two: Iterator[Row]) -> Iterator[Pair]:

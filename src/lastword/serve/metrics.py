@@ -76,8 +76,12 @@ class Metrics(Collector):
             "lastword_applied_records", "Records applied since the store was opened.", labels=["table"]
         )
         poison = GaugeMetricFamily("lastword_poison_rows", "Rows whose value the codec can't read.", labels=["table"])
+        damages = CounterMetricFamily(
+            "lastword_store_damages", "How often the table's store was found damaged and built again.", labels=["table"]
+        )
         for table in self._tables:
             ready.add_metric([table.name], table.replica.state.name == "ready")
+            damages.add_metric([table.name], table.replica.damages_found)
             if (behind := table.lag) is not None:
                 lag.add_metric([table.name], behind)
             try:
@@ -89,7 +93,7 @@ class Metrics(Collector):
             poison.add_metric([table.name], unread)
             for partition, offset in at.items():
                 position.add_metric([table.name, str(partition)], offset)
-        yield from (ready, rows, lag, position, applied, poison)
+        yield from (ready, rows, lag, position, applied, poison, damages)
 
     def _of_requests(self) -> Iterator[Metric]:
         counts = CounterMetricFamily("lastword_requests", "Requests answered.", labels=["route", "method", "status"])

@@ -12,7 +12,7 @@ EVENTS = "text/event-stream"
 # What a stream may end with; only the last of them also keeps one from beginning.
 CUT = ("fell_behind", "table_failed", "stopping")
 
-_BEGINS = ("position_gone", "too_many_streams", "cluster_unreachable", "not_ready", "stopping", *WAITS)
+_BEGINS = ("position_gone", "too_many_streams", "cluster_unreachable", "not_ready", "store_damaged", "stopping", *WAITS)
 _ID = "An event's id is the position after it: that of the whole table, so that a stream goes on where it was left."
 _PLACE = "[0-9]{1,19}:[0-9]{1,19}"
 

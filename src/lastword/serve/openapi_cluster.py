@@ -187,7 +187,7 @@ def _compaction() -> Node:
             "began": TIME,
             "ended": _MAYBE_TIME,
             "step": {"enum": [*STEPS, None]},
-            "why": {**_MAYBE_TEXT, "description": "What failed, or why it did not get smaller."},
+            "why": {**_MAYBE_TEXT, "description": "What failed, why it is not smaller, or which records of ours stay."},
             "before": held,
             "after": {**held, "type": ["object", "null"]},
         }

@@ -38,6 +38,7 @@ CODES: dict[str, tuple[int, str]] = {
     "not_compacted": (409, "the cleanup.policy of the topic is not compact"),
     "already_running": (409, "a topic is being compacted"),
     "too_large": (409, "the topic is too much to read"),
+    "topic_changed": (409, "the topic was deleted, or another one was made under its name"),
     "position_gone": (410, "changes since this position can no longer be told"),
     "body_too_slow": (408, "the body did not come in time"),
     "body_too_large": (413, "the body is longer than is taken"),
@@ -47,24 +48,29 @@ CODES: dict[str, tuple[int, str]] = {
     "internal": (500, "a mistake of the server"),
     "write_failed": (502, "the cluster refused it"),
     "cluster_unreachable": (503, "the write was not acknowledged in time"),
+    "not_enough_replicas": (503, "fewer replicas are in sync than min.insync.replicas"),
     "too_many_writes": (503, "too many writes wait for the cluster"),
     "not_ready": (503, "there is nothing right to show yet"),
+    "too_many_unsent": (503, "too many large answers wait for their clients to read them"),
     "too_many_waiting": (503, "too many reads wait for a position"),
     "too_many_streams": (503, "too many change streams are open"),
     "fell_behind": (503, "more changes came than are kept for a slow reader"),
     "table_failed": (503, "the table can't go on by itself"),
+    "store_damaged": (503, "the server's copy of the table is damaged, and is built again"),
     "stopping": (503, "the server is being stopped"),
     "position_not_reached": (504, "the table did not reach min_position in time"),
 }
 _EVERYWHERE = ("bad_query", "query_too_long", "internal")
 WAITS = ("bad_position", "too_many_waiting", "position_not_reached")
-READS = ("not_ready", "stopping", *WAITS)
+READS = ("not_ready", "store_damaged", "too_many_unsent", "stopping", *WAITS)
 WRITES = (
     "not_conditional",
     "cross_origin",
     "value_too_large",
+    "topic_changed",
     "write_failed",
     "cluster_unreachable",
+    "not_enough_replicas",
     "too_many_writes",
     "stopping",
 )

@@ -156,6 +156,8 @@ def example_standing(table: Described) -> Node:
         "partitions": 3,
         "rows": 10,
         "position": "0:18,1:5,2:9",
+        "log_start": "0:0,1:0,2:0",
+        "topic_log_start": "0:0,1:0,2:0",
         "lag": 0,
         "state": "ready",
         "why": None,
@@ -169,6 +171,7 @@ def _row(table: Described, *, named: bool = False) -> Node:
         **_either("key", table.key_codec),
         **_either("value", table.value_codec),
         "decode_error": {"type": "string"},
+        "headers": _HEADERS,
         **({"table": {"type": "string"}} if named else {}),
     }
     return {
@@ -184,8 +187,12 @@ def _delete(table: Described) -> Node:
     maybe: Node = {
         **_either("key", table.key_codec),
         "decode_error": {"type": "string"},
+        "headers": _HEADERS,
         "table": {"type": "string"},
-        "swept": {"const": True, "description": "Found by comparing: the tombstone itself was compacted away."},
+        "swept": {
+            "const": True,
+            "description": "No tombstone says so: it was compacted away, or the row's record left the topic.",
+        },
     }
     return {
         **closed({"tombstone": {"const": True}, **_WHERE, **maybe}, optional=tuple(maybe)),
@@ -202,17 +209,13 @@ def _either(name: str, codec: Codec) -> Node:
 def _line(table: Described) -> Node:
     """A line of a body that writes; where a row stood is taken and of no meaning."""
     no_place: Node = {"type": ["integer", "null"], "format": "int64"}
-    header = {"anyOf": [{"type": ["string", "null"]}, closed({"base64": _BASE64})]}
     fields: Node = {
         "key": value_schema(table.key_codec),
         "key_base64": _BASE64,
         "value": value_schema(table.value_codec),
         "value_base64": _BASE64,
         "tombstone": {"type": "boolean"},
-        "headers": {
-            "type": "array",
-            "items": {"type": "array", "prefixItems": [{"type": "string"}, header], "minItems": 2, "maxItems": 2},
-        },
+        "headers": _HEADERS,
         "partition": no_place,
         "offset": no_place,
         "timestamp": no_place,
@@ -243,8 +246,16 @@ def _standing() -> Node:
         "partitions": COUNT,
         "rows": {**COUNT, "type": ["integer", "null"], "description": "null while there is nothing right to show."},
         "position": ref("position"),
+        "log_start": {
+            **ref("position"),
+            "description": "The rows are the fold of the records from here up to the position.",
+        },
+        "topic_log_start": {
+            **ref("position"),
+            "description": "Where the topic's log started at the last look. Rows from before it are being removed.",
+        },
         "lag": {**COUNT, "type": ["integer", "null"], "description": "null while it does not follow its topic."},
-        "state": {"enum": ["connecting", "catching-up", "ready", "failed"]},
+        "state": {"enum": ["connecting", "catching-up", "ready", "rebuilding", "failed"]},
         "why": {"type": ["string", "null"]},
         "deletes": {
             "enum": ["certain", "uncertain"],
@@ -256,7 +267,7 @@ def _standing() -> Node:
     }
     return {
         **closed(fields, optional=catching_up),
-        "if": {"properties": {"state": {"const": "catching-up"}}},
+        "if": {"properties": {"state": {"enum": ["catching-up", "rebuilding"]}}},
         "then": {"required": list(catching_up)},
         "else": {"properties": dict.fromkeys(catching_up, False)},
     }
@@ -267,6 +278,19 @@ def closed(fields: Node, *, optional: tuple[str, ...] = ()) -> Node:
     required = [name for name in fields if name not in optional]
     told: Node = {"type": "object", "properties": fields, "additionalProperties": False}
     return {**told, "required": required} if required else told
+
+
+_HEADERS: Node = {
+    "type": "array",
+    "description": "The record's headers, [name, value] each, the name as text; not there if it has none.",
+    # Not by prefixItems, which not every reader of such documents understands.
+    "items": {
+        "type": "array",
+        "items": {"anyOf": [{"type": ["string", "null"]}, closed({"base64": _BASE64})]},
+        "minItems": 2,
+        "maxItems": 2,
+    },
+}
 
 
 def _one_of(*names: str) -> Node:

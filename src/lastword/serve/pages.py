@@ -57,9 +57,7 @@ def page_of(table: ServedTable, wanted: Range, limits: Limits, body: RowBody) ->
 def _page(store: Store, table: ServedTable, wanted: Range, page_bytes: int, body: RowBody) -> Page:
     # The position first: rows may be newer than it, never older.
     position, bodies, size, key = store.position, list[bytes](), 0, b""
-    for found, raw in store.rows.items(from_key=wanted.first):
-        if wanted.last is not None and found >= wanted.last:
-            break
+    for found, raw in store.packed_rows(wanted.first, wanted.last):
         if len(bodies) == wanted.limit or size >= page_bytes:
             return Page(bodies, base64url(_sealed(wanted.seal, key) + key), position)
         key = found

@@ -2,7 +2,8 @@
 
 The path comes decoded: granian's fast interface gives no other. It puts U+FFFD where bytes were not UTF-8, so a path
 with that character is refused: it may stand for another key than the one meant. Nothing here resolves `..` or `//`, and
-no part of a path ever names a file: a name is looked up among those that are known, and the rest is a key.
+no part of a path ever names a file: a name is looked up among those that are known, and the rest is a key. An empty
+name is no name: `/tables//rows` and `/tables/` are no routes.
 """
 
 from __future__ import annotations
@@ -114,12 +115,13 @@ def route_of(path: str) -> Route:
         )
     parts = path.split("/", 4)
     # First and without a pattern, because nearly every request is a point read.
-    if len(parts) == 5 and parts[3] == "rows" and parts[1] == "tables" and not parts[0]:
+    if len(parts) == 5 and parts[3] == "rows" and parts[1] == "tables" and parts[2] and not parts[0]:
         return Route("row", parts[2], parts[4])
     kind = _FIXED.get(path)
     if kind is not None:
         return Route(kind, SHORT if kind == "short rows" else "")
-    if len(parts) in (3, 4) and not parts[0] and (kind := _OF_ONE.get((parts[1], *parts[3:]))) is not None:
+    named = len(parts) in (3, 4) and not parts[0] and parts[2]
+    if named and (kind := _OF_ONE.get((parts[1], *parts[3:]))) is not None:
         return Route(kind, name=parts[2]) if parts[1] == "topics" else Route(kind, parts[2])
     if path == f"/{SHORT}/count":
         return Route("short count", SHORT)

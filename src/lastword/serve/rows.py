@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from lastword.core.codecs import Codec
 from lastword.core.errors import DecodeError
+from lastword.core.headers import headers_field
 from lastword.core.lines import row_json
 from lastword.core.position import Position
-from lastword.replica.layout import ROW_HEAD, unpack_row
+from lastword.replica.layout import POISON, ROW_HEAD, headers_in, is_poison, unpack_row, value_in
 from lastword.replica.store import Store
 from lastword.serve.answers import COMMON, Answer, Refused, answered_at
 from lastword.serve.tables import ServedTable
@@ -20,16 +21,17 @@ _TOPIC_LETTERS = 8
 
 
 def row_body(key: bytes, raw: bytes, key_codec: Codec, value_codec: Codec) -> bytes:
-    """The row as JSON with its place; bytes that a codec can't read as base64 with the reason."""
-    partition, offset, timestamp, poison = ROW_HEAD.unpack_from(raw)
-    if not poison:
+    """The row as JSON with its place and any headers; bytes that a codec can't read as base64 with the reason."""
+    partition, offset, timestamp, flags = ROW_HEAD.unpack_from(raw)
+    if not flags & POISON:
         try:
-            return b'{"key":%b,"value":%b,"partition":%d,"offset":%d,"timestamp":%d}' % (
+            return b'{"key":%b,"value":%b,"partition":%d,"offset":%d,"timestamp":%d%b}' % (
                 key_codec.to_json(key),
                 _value_json(raw, value_codec),
                 partition,
                 offset,
                 timestamp,
+                headers_field(headers_in(raw)) if flags else b"",
             )
         except DecodeError:
             pass  # it is the key that can't be read
@@ -38,7 +40,7 @@ def row_body(key: bytes, raw: bytes, key_codec: Codec, value_codec: Codec) -> by
 
 def value_body(key: bytes, raw: bytes, key_codec: Codec, value_codec: Codec) -> bytes:
     """The value alone, as JSON; where the codec can't read it, the whole row that says so."""
-    if ROW_HEAD.unpack_from(raw)[3]:
+    if is_poison(raw):
         return row_body(key, raw, key_codec, value_codec)
     return _value_json(raw, value_codec)
 
@@ -63,7 +65,7 @@ def _found(store: Store, key: bytes) -> tuple[str, Position, bytes | None]:
 
 
 def _value_json(raw: bytes, codec: Codec) -> bytes:
-    value = raw[ROW_HEAD.size :]
+    value = value_in(raw)
     # Found to be JSON when it was stored: what was not is marked as poison.
     return value if codec.name == "json" else codec.to_json(value)
 

@@ -20,10 +20,11 @@ from lastword.replica.settings import ReplicaSettings
 from lastword.serve.access import AccessLog
 from lastword.serve.board import ServedBoard
 from lastword.serve.cluster import ServedCluster
+from lastword.serve.guards import LOOPBACK_NAMES
 from lastword.serve.limits import Limits
 from lastword.serve.server import LOOPBACK, HttpServer, check_free
-from lastword.serve.service import LOOPBACK_NAMES, Service
-from lastword.serve.tables import ServedTable
+from lastword.serve.service import Service
+from lastword.serve.tables import ServedTable, shown_topic
 from lastword.serve.tokens import Tokens
 from lastword.serve.writes import Writes
 
@@ -147,7 +148,7 @@ def running(
 def _served(stack: ExitStack, connection: Connection, wanted: Wanted, folder: Path, limits: Limits) -> ServedTable:
     """A table with its replica and its writer, which end with the stack."""
     replica = stack.enter_context(_replica(connection, wanted, folder / wanted.topic))
-    writes = Writes(connection, wanted.topic, waiting=limits.waiting_writes)
+    writes = Writes(connection, wanted.topic, waiting=limits.waiting_writes, meant=lambda: shown_topic(replica))
     stack.callback(writes.close, _DRAIN_S)
     return ServedTable(wanted.name, wanted.key_codec, wanted.value_codec, replica, writes)
 

@@ -27,6 +27,7 @@ from lastword.serve.bodies import pass_over, whole
 from lastword.serve.outlet import Gone, Outlet, Stalled, socket_of
 from lastword.serve.service import Request, Service
 from lastword.serve.streams import Stream
+from lastword.serve.unsent import LARGE_BYTES, Hold
 
 LOOPBACK = "127.0.0.1"
 _START_S = 10.0
@@ -34,8 +35,6 @@ _SLOW_HEADERS_MS = 10_000
 # For each connection: the largest head of a request, of which an address may have 64 KiB.
 _BUFFER_BYTES = 128 * 1024
 _BACKLOG = 1024
-# What is longer is given to a client as it takes it.
-_LARGE_BYTES = 256 * 1024
 
 _log = logging.getLogger(__name__)
 
@@ -120,27 +119,33 @@ class HttpServer:
     async def _answer(self, scope: Any, protocol: Any) -> None:
         """What granian calls for each request."""
         began = time.perf_counter()
-        body = whole(protocol, scope.headers)
-        told = await self._service.answer(
-            Request(scope.method, scope.path, scope.query_string, scope.headers, body, protocol.client_disconnect)
-        )
-        if isinstance(told, Answer):
-            status = told.status
-            if status >= 400 and scope.method not in ("GET", "HEAD"):
-                await pass_over(body, scope.headers)
-            size = await self._send(told, scope, protocol)
-        else:
-            status, size = 200, await self._run_stream(told, scope, protocol)
+        hold = self._service.unsent.hold()
+        try:
+            status, size = await self._answered(scope, protocol, hold)
+        finally:
+            hold.release()
         if self._access is not None:
             took_ms = round((time.perf_counter() - began) * 1000, 3)
             access = Access(now_ms(), scope.client, scope.method, scope.path, status, size, took_ms)
             self._access.note(access)
 
+    async def _answered(self, scope: Any, protocol: Any, hold: Hold) -> tuple[int, int]:
+        """The status, and how many bytes were sent; returns when the client has taken what is large."""
+        body = whole(protocol, scope.headers)
+        told = await self._service.answer(
+            Request(scope.method, scope.path, scope.query_string, scope.headers, body, protocol.client_disconnect, hold)
+        )
+        if not isinstance(told, Answer):
+            return 200, await self._run_stream(told, scope, protocol)
+        if told.status >= 400 and scope.method not in ("GET", "HEAD"):
+            await pass_over(body, scope.headers)
+        return told.status, await self._send(told, scope, protocol)
+
     async def _send(self, told: Answer, scope: Any, protocol: Any) -> int:
         """How many bytes the body has."""
         if not told.body:
             protocol.response_empty(told.status, told.headers)
-        elif len(told.body) < _LARGE_BYTES or scope.method == "HEAD":
+        elif len(told.body) < LARGE_BYTES or scope.method == "HEAD":
             protocol.response_bytes(told.status, told.headers, told.body)
         else:
             # A client that asks for much and reads nothing must not be able to have it kept.

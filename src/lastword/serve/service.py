@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from lastword.console import FIRST, page_files
 from lastword.serve.answers import COMMON, Answer, Refused, answered_at, json_answer
@@ -18,6 +17,7 @@ from lastword.serve.cluster import ServedCluster
 from lastword.serve.compression import compressed, is_long
 from lastword.serve.console import Console
 from lastword.serve.events import begins
+from lastword.serve.guards import LOOPBACK_NAMES, RequestHeaders, check_host, check_origin, check_plain
 from lastword.serve.keys import key_of
 from lastword.serve.limits import Limits
 from lastword.serve.metrics import Metrics, Requests
@@ -29,20 +29,15 @@ from lastword.serve.standing import readiness, standing
 from lastword.serve.streams import Stream, Streams
 from lastword.serve.tables import ServedTable
 from lastword.serve.tokens import Tokens
+from lastword.serve.unsent import Hold, Unsent
 from lastword.serve.waiting import Waiting, position_of
 from lastword.serve.writes import delete_of, lines_answer, put_of, single_answer, writes_of
 
-LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _PAGES = 2
-_PORT = re.compile(r":[0-9]*$")
 
 _Done = TypeVar("_Done")
 
 _log = logging.getLogger(__name__)
-
-
-class RequestHeaders(Protocol):
-    def get(self, name: str, /) -> str | None: ...
 
 
 class Request(NamedTuple):
@@ -55,6 +50,8 @@ class Request(NamedTuple):
     body: AsyncIterable[bytes]
     # Returns when the client has left.
     gone: Callable[[], Awaitable[object]]
+    # Of the service's `unsent`; whoever asks releases it when the answer was taken.
+    hold: Hold
 
 
 class Service:
@@ -77,6 +74,7 @@ class Service:
         self._names = names
         self._bodies = Bodies(limits)
         self._waiting = Waiting(limits)
+        self.unsent = Unsent(limits.unsent_bytes)
         self._board = board
         self._cluster = cluster
         files = page_files()
@@ -112,34 +110,39 @@ class Service:
     async def _told(self, route: Route, request: Request) -> Answer | Stream:
         writing = is_write(route, request.method)
         if writing:
-            _check_plain(request)
+            check_plain(request.query, request.headers)
         if self._tokens is None:
-            _check_host(request.headers.get("host"), self._names)
+            check_host(request.headers.get("host"), self._names)
         elif route.kind not in OPEN_KINDS:
             self._tokens.check(request.headers.get("authorization"), writing=writing)
         given = parameters(route, request.query, self._limits) if request.query else {}
+        # Two ways that never meet: no method that writes is answered by a read.
+        return await (self._write(route, request) if writing else self._read(route, given, request))
+
+    async def _read(self, route: Route, given: dict[str, str], request: Request) -> Answer | Stream:
         if route.kind in ("changes", "all changes"):
             return await self._changes(route, given, request)
         if route.kind == "board changes":
             return self._board_changes(request)
-        if route.kind == "compact":
-            if self._tokens is None:
-                _check_origin(request.headers)
-            return await self._off_loop(self._served_cluster().compact, route.name)
         if route.kind == "topic":
             answer = await self._off_loop(self._served_cluster().topic_answer, route.name)
         elif not route.table:
             answer = self._of_all(route, request)
         else:
             table = self._table(route.table)
-            if writing:
-                return await self._write(route, table, request)
             if "min_position" in given:
                 # What can never be answered must not wait first.
                 self._check(route, table, given)
                 await self._waiting.until(table, position_of(given["min_position"]))
             answer = await self._of_one(route, table, given, request)
-        return await compressed(answer, request.headers.get("accept-encoding")) if is_long(answer) else answer
+        return await self._as_it_is_taken(answer, request) if is_long(answer) else answer
+
+    async def _as_it_is_taken(self, answer: Answer, request: Request) -> Answer:
+        """A long answer, compressed for who takes that, and held; Refused when too much is held already."""
+        request.hold.resize(len(answer.body))
+        answer = await compressed(answer, request.headers.get("accept-encoding"))
+        request.hold.resize(len(answer.body))
+        return answer
 
     def stop(self) -> None:
         """Ends what waits and what streams, so that nothing holds up a stop; in the event loop."""
@@ -175,8 +178,10 @@ class Service:
                 return self._served_board().answer()
             case "board refused":
                 return self._served_board().refused_answer()
-            case _:
+            case "tables":
                 return json_answer({"tables": [standing(table) for table in self._tables.values()]})
+            case _:
+                raise NotImplementedError(route)
 
     def _check(self, route: Route, table: ServedTable, given: dict[str, str]) -> None:
         if route.kind in ("row", "short row"):
@@ -196,8 +201,10 @@ class Service:
             case "count" | "short count":
                 position, count = table.ask(lambda store: (store.position, len(store)))
                 return json_answer({"count": count}, answered_at(position))
-            case _:
+            case "table":
                 return json_answer(standing(table))
+            case _:
+                raise NotImplementedError(route)
 
     async def _changes(self, route: Route, given: dict[str, str], request: Request) -> Answer | Stream:
         several = route.kind == "all changes"
@@ -238,15 +245,27 @@ class Service:
         finally:
             gone.cancel()
 
-    async def _write(self, route: Route, table: ServedTable, request: Request) -> Answer:
+    async def _write(self, route: Route, request: Request) -> Answer:
         if self._tokens is None:
-            _check_origin(request.headers)
-        if route.kind == "row":
-            key = key_of(route.key, table.key_codec, self._limits)
-            if request.method == "DELETE":
-                return single_answer(await table.writes.send([delete_of(key)]))
-            async with self._bodies.received(request.body, request.headers) as body:
-                return single_answer(await table.writes.send([put_of(key, body, table.value_codec)]))
+            check_origin(request.headers)
+        match route.kind:
+            case "row":
+                return await self._write_row(route, self._table(route.table), request)
+            case "rows":
+                return await self._write_lines(self._table(route.table), request)
+            case "compact":
+                return await self._off_loop(self._served_cluster().compact, route.name)
+            case _:
+                raise NotImplementedError(route)
+
+    async def _write_row(self, route: Route, table: ServedTable, request: Request) -> Answer:
+        key = key_of(route.key, table.key_codec, self._limits)
+        if request.method == "DELETE":
+            return single_answer(await table.writes.send([delete_of(key)]))
+        async with self._bodies.received(request.body, request.headers) as body:
+            return single_answer(await table.writes.send([put_of(key, body, table.value_codec)]))
+
+    async def _write_lines(self, table: ServedTable, request: Request) -> Answer:
         async with self._bodies.received(request.body, request.headers) as body:
             # Not in the event loop: many lines take long.
             writes = await self._off_loop(writes_of, body, table.key_codec, table.value_codec, self._limits)
@@ -273,26 +292,3 @@ class Service:
 def _headers_alone(stream: Stream) -> Answer:
     stream.close()
     return Answer(200, stream.headers, b"")
-
-
-def _check_plain(request: Request) -> None:
-    """Refuses a write that asks for more than a write: nothing of it may be passed over in silence."""
-    if request.query:
-        raise Refused(400, "bad_query", "a write takes no parameters", "send it without a query")
-    if any(request.headers.get(name) is not None for name in ("if-match", "if-none-match", "if-unmodified-since")):
-        told = "a write can't be made conditional: Kafka has no compare-and-set"
-        raise Refused(400, "not_conditional", told, "send it without If-Match, If-None-Match and If-Unmodified-Since")
-
-
-def _check_host(host: str | None, names: Collection[str]) -> None:
-    # A page of another site can't set the header Host: so one whose name was turned to point here is told apart by it.
-    if host is not None and _PORT.sub("", host.lower()) not in names:
-        hint = f"ask for it as {LOOPBACK_NAMES[0]}, or serve it with --token-file"
-        raise Refused(403, "bad_host", "without tokens this server answers to its own names only", hint)
-
-
-def _check_origin(headers: RequestHeaders) -> None:
-    """Refuses a write that a browser sends for a page of another site, which has no token to give and needs none."""
-    origin = headers.get("origin")
-    if origin is not None and origin.partition("://")[2] != headers.get("host"):
-        raise Refused(403, "cross_origin", "a page of another site may not write here", "send it without a browser")

@@ -24,12 +24,20 @@ class Page(NamedTuple):
     position: Position
 
 
+class Whereabouts(NamedTuple):
+    """How far a side is: see `Seen` for what each of these says of an answer."""
+
+    position: Position
+    log_start: Position = Position()
+    topic_log_start: Position = Position()
+
+
 class Side(Protocol):
     def page(self, cursor: str | None, reach: Position) -> Page:
         """The page at a cursor, once the side has reached the position, or has not for as long as it waits."""
 
-    def position(self) -> Position:
-        """Where the side is now: at least as far as all that it has answered."""
+    def whereabouts(self) -> Whereabouts:
+        """How far the side is now: at least as far as all that it has answered."""
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -43,6 +51,9 @@ class Standing(msgspec.Struct, frozen=True):
     topic_id: str | None
     rows: int | None
     deletes: str
+    # Empty from a server that does not say.
+    log_start: str = ""
+    topic_log_start: str = ""
 
 
 class _Tables(msgspec.Struct):
@@ -58,6 +69,7 @@ class _Row(msgspec.Struct, gc=False):
     # What stands instead of them where a codec can't read the bytes.
     key_base64: bytes = b""
     value_base64: str = ""
+    headers: msgspec.Raw = msgspec.Raw(b"")
 
 
 class _Page(msgspec.Struct):
@@ -96,8 +108,9 @@ class ServedSide:
         self.behind |= {p: offset for p, offset in wanted.items() if page.position.get(p, 0) < offset}
         return page
 
-    def position(self) -> Position:
-        return Position.parse(self.standing().position)
+    def whereabouts(self) -> Whereabouts:
+        now = self.standing()
+        return Whereabouts(*(Position.parse(text) for text in (now.position, now.log_start, now.topic_log_start)))
 
     def standing(self) -> Standing:
         return self._server.get(self._path, {}, Standing)
@@ -116,4 +129,4 @@ class ServedSide:
     def _row(self, told: _Row) -> Row:
         key = self._key_codec.from_json(told.key) if isinstance(told.key, msgspec.Raw) else told.key_base64
         value = bytes(told.value) if isinstance(told.value, msgspec.Raw) else f"base64 {told.value_base64}".encode()
-        return Row(key, value, told.partition, told.offset, told.timestamp)
+        return Row(key, value, told.partition, told.offset, told.timestamp, bytes(told.headers))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from lastword.core.position import Position
 from lastword.replica.store import Store
@@ -14,28 +14,31 @@ from lastword.serve.tables import ServedTable
 _WHY = {
     "connecting": "no cluster answers, or the topic is away: it goes on trying",
     "failed": "it can't go on by itself: the server's own output says why",
+    "rebuilding": "the copy on the server's disk was damaged: it is built again from Kafka",
 }
 
 
 def standing(table: ServedTable) -> dict[str, Any]:
     """What is served under a name, and how far it is; without rows while there is nothing to show."""
     state = table.replica.state
-    topic_id, position, rows = _shown(table)
+    shown = _shown(table)
     told: dict[str, Any] = {
         "name": table.name,
         "topic": table.replica.topic,
-        "topic_id": topic_id,
+        "topic_id": shown.topic_id,
         "key": table.key_codec.name,
         "value": table.value_codec.name,
-        "partitions": len(position),
-        "rows": rows,
-        "position": str(position),
+        "partitions": len(shown.position),
+        "rows": shown.rows,
+        "position": str(shown.position),
+        "log_start": str(shown.log_start),
+        "topic_log_start": str(shown.topic_log_start),
         "lag": table.lag,
         "state": state.name,
-        "why": _WHY.get(state.name, state.why),
+        "why": state.public_why or _WHY.get(state.name, state.why),
         "deletes": state.deletes,
     }
-    if state.name == "catching-up":
+    if state.name in ("catching-up", "rebuilding"):
         told |= {"done": state.done, "total": state.total, "seconds_left": state.seconds_left}
     return told
 
@@ -52,11 +55,19 @@ def readiness(tables: Iterable[ServedTable], *, board_is_ready: bool = True) -> 
     return json_answer({"ready": True})
 
 
-def _shown(table: ServedTable) -> tuple[str | None, Position, int | None]:
-    def found(store: Store) -> tuple[str, Position, int]:
-        return store.topic_id, store.position, len(store)
+class _Shown(NamedTuple):
+    topic_id: str | None = None
+    position: Position = Position()
+    rows: int | None = None
+    log_start: Position = Position()
+    topic_log_start: Position = Position()
+
+
+def _shown(table: ServedTable) -> _Shown:
+    def found(store: Store) -> _Shown:
+        return _Shown(store.topic_id, store.position, len(store), store.log_start, store.topic_log_start)
 
     try:
         return table.ask(found)
     except Refused:
-        return None, Position(), None
+        return _Shown()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from lastword.core.codecs import Codec
-from lastword.core.errors import NotReady
+from lastword.core.errors import LastwordError, NotReady, StoreDamaged
 from lastword.replica.replica import Replica
 from lastword.replica.store import Store
 from lastword.replica.watching import Change
@@ -31,14 +31,26 @@ class ServedTable(NamedTuple):
         except NotReady:
             # Its message is for a program in this process.
             raise self.not_ready() from None
+        except StoreDamaged:
+            raise self.damaged() from None
 
     @property
     def lag(self) -> int | None:
         """None while nobody asks: where the topic ends is not known any more then."""
-        return None if self.replica.state.name in ("connecting", "failed") else self.replica.lag
+        state = self.replica.state
+        is_asked = state.watches_end if state.name == "failed" else state.name != "connecting"
+        return self.replica.lag if is_asked else None
 
     def event_of(self, change: Change, position: str) -> bytes:
         return change_event(change, position, self.key_codec, self.value_codec)
+
+    def damaged(self) -> Refused:
+        return Refused(
+            503,
+            "store_damaged",
+            f"the server's copy of the table {self.name} is damaged, and is now built again from Kafka",
+            f"ask again soon; how far it is stands at /tables/{self.name}",
+        )
 
     def not_ready(self) -> Refused:
         return Refused(
@@ -47,3 +59,11 @@ class ServedTable(NamedTuple):
             f"the table {self.name} has nothing to show yet: it is {self.replica.state.name}",
             f"ask again soon; how it stands is at /tables/{self.name}",
         )
+
+
+def shown_topic(replica: Replica) -> str | None:
+    """The id of the topic whose rows the replica shows; None while it shows nothing."""
+    try:
+        return replica.ask(lambda store: store.topic_id)
+    except LastwordError:
+        return None

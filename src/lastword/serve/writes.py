@@ -9,12 +9,20 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from lastword.core.codecs import Codec, readable_by
-from lastword.core.errors import BadInput, BadLine, ClusterUnreachable, LastwordError
+from lastword.core.errors import (
+    BadInput,
+    BadLine,
+    ClusterUnreachable,
+    LastwordError,
+    NotEnoughReplicas,
+    NotFound,
+    TopicChanged,
+)
 from lastword.core.lines import Write, write_of_json_line
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
@@ -37,8 +45,19 @@ class _Job(NamedTuple):
 class Writes:
     """The writes of one table; close it. A cluster that is away is asked for again with each of them."""
 
-    def __init__(self, connection: Connection, topic: str, *, waiting: int) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        topic: str,
+        *,
+        waiting: int,
+        meant: Callable[[], str | None] | None = None,
+        patience_s: float = 30.0,
+    ) -> None:
+        """`meant` gives the id of the topic that the table shows: writes to another topic of the name are refused."""
         self._connection = connection
+        self._meant = meant
+        self._patience_s = patience_s
         self._topic = topic
         self._jobs: queue.Queue[_Job | None] = queue.Queue(waiting)
         self._writer: Writer | None = None
@@ -77,7 +96,7 @@ class Writes:
     def _run(self) -> None:
         # Now, because the first write would otherwise take half a second.
         with suppress(LastwordError):
-            self._writer = Writer(self._connection, self._topic)
+            self._writer = self._opened()
         # The mark of a stop finds no room behind many jobs, so it is not waited for.
         while not (self._is_stopping and self._jobs.empty()):
             jobs = self._waiting_jobs()
@@ -87,6 +106,9 @@ class Writes:
                 # Whoever asked may be gone, and the loop with it.
                 with suppress(RuntimeError):
                     each.loop.call_soon_threadsafe(_tell, each.done, told)
+
+    def _opened(self) -> Writer:
+        return Writer(self._connection, self._topic, patience_s=self._patience_s, meant=self._meant)
 
     def _waiting_jobs(self) -> list[_Job]:
         """What has come, as soon as there is something."""
@@ -99,8 +121,8 @@ class Writes:
         if self._is_stopping:
             return [ClusterUnreachable("the server is being stopped")] * len(writes)
         try:
-            if self._writer is None:
-                self._writer = Writer(self._connection, self._topic)
+            if self._writer is None or self._writer.is_spent:
+                self._writer = self._opened()
             return self._writer.write_all(writes)
         except LastwordError as failure:
             return [failure] * len(writes)
@@ -174,6 +196,13 @@ def _not_acknowledged(failure: LastwordError, done: int, of: int) -> Refused:
     count = f"{done} of {of} writes were acknowledged" if of > 1 else "the write was not acknowledged"
     if isinstance(failure, BadInput):
         return Refused(413, "value_too_large", f"{count}: larger than the topic's max.message.bytes", "make it smaller")
+    if isinstance(failure, NotEnoughReplicas):
+        told = f"{count}: NotEnoughReplicas: fewer replicas are in sync than the topic's min.insync.replicas"
+        return Refused(503, "not_enough_replicas", told, "send it again when all brokers run; ask the cluster's owner")
+    if isinstance(failure, NotFound | TopicChanged):
+        became = "deleted" if isinstance(failure, NotFound) else "deleted, and another may be there under its name"
+        hint = "read the row to see whether it was written all the same; send it again when the table shows the topic"
+        return Refused(409, "topic_changed", f"{count}: the topic of this table was {became}", hint)
     if isinstance(failure, ClusterUnreachable):
         hint = "read the row to see whether it was written all the same, or send it again: that does no harm"
         return Refused(503, "cluster_unreachable", f"{count}: no answer from the cluster in time", hint)

@@ -23,11 +23,11 @@ from lastword.core.errors import BadInput
 from lastword.core.nearest import did_you_mean
 from lastword.kafka.nudge import NUDGE_KEY
 from lastword.spark.json_text import has_no_json, is_json, json_text
+from lastword.spark.packed_rows import HEADERS_TYPE
 
 ColumnOrName = Column | str
 
 HEADERS = "headers"
-_HEADERS_TYPE = "array<struct<key:string,value:binary>>"
 NULL_KEY, EMPTY_KEY, RESERVED_KEY = "a null key", "an empty key", f"the key {NUDGE_KEY.decode()!r}, which is reserved"
 
 
@@ -95,7 +95,7 @@ class Encoding:
 
 def has_headers(frame: DataFrame) -> bool:
     """Whether the frame has a column of that name and of the connector's type."""
-    return HEADERS in frame.columns and frame.schema[HEADERS].dataType.simpleString() == _HEADERS_TYPE
+    return HEADERS in frame.columns and frame.schema[HEADERS].dataType.simpleString() == HEADERS_TYPE
 
 
 def _encoded(column: Column, kind: DataType, codec: str, role: str) -> tuple[Column, Column]:

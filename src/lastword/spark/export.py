@@ -21,7 +21,7 @@ from lastword.core.codecs import codec_named
 from lastword.core.durable import sync, write_durably
 from lastword.core.errors import BadInput
 from lastword.core.lines import row_json
-from lastword.core.record import Record
+from lastword.core.record import Headers, Record
 from lastword.kafka.live_settings import topic_identity
 from lastword.spark.as_text import FOR_PROGRAMS, flat
 from lastword.spark.export_folder import MARKER, export_folder, names_in, refuse_what_is_there
@@ -217,7 +217,8 @@ def _json_lines(rows: DataFrame, key: str, value: str) -> DataFrame:
 
         key_codec, value_codec = codec_named(key), codec_named(value)
         for batch in batches:
-            records = map(Record, *[batch.column(name).to_pylist() for name in _RECORD])
+            *places, headers = [batch.column(name).to_pylist() for name in _RECORD]
+            records = map(Record, *places, map(_pairs, headers))
             texts = [row_json(record, key_codec, value_codec, placed=True) for record in records]
             errors = [json.loads(text).get("decode_error") if b'"decode_error":' in text else None for text in texts]
             yield pyarrow.RecordBatch.from_pydict(
@@ -231,7 +232,11 @@ def _json_lines(rows: DataFrame, key: str, value: str) -> DataFrame:
     return milliseconds.select(*_RECORD).mapInArrow(lines, "line string, decode_error string")
 
 
-_RECORD = ("key", "value", "partition", "offset", "timestamp")
+_RECORD = ("key", "value", "partition", "offset", "timestamp", "headers")
+
+
+def _pairs(headers: list[dict[str, Any]] | None) -> Headers:
+    return tuple((each["key"], each["value"]) for each in headers) if headers else ()
 
 
 def _marker(done: Exported) -> bytes:

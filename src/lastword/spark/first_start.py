@@ -16,6 +16,7 @@ from lastword.spark.ending import stop
 from lastword.spark.failures import one_line_failures
 from lastword.spark.fold import shown_rows
 from lastword.spark.json_columns import as_columns
+from lastword.spark.packed_rows import HEADERS_TYPE
 from lastword.spark.session import session
 
 # Nothing here reads a topic, so nobody need listen there.
@@ -46,7 +47,8 @@ def _load_classes(spark: SparkSession) -> None:
     rows = spark.createDataFrame(table).mapInArrow(
         lambda batches: batches, "key string, value string, partition long, offset long"
     )
-    shown = shown_rows(rows.selectExpr("*", "key AS raw_key", "now() AS timestamp", "'' AS decode_error"), "raw_key")
+    more = ("key AS raw_key", "now() AS timestamp", f"CAST(NULL AS {HEADERS_TYPE}) AS headers", "'' AS decode_error")
+    shown = shown_rows(rows.selectExpr("*", *more), "raw_key")
     as_columns(shown.persist(), None).createOrReplaceTempView("rows")
     spark.sql(
         "SELECT n, count(*) AS rows, max(timestamp) FROM rows GROUP BY n HAVING n > 0 ORDER BY rows LIMIT 9"

@@ -1,15 +1,18 @@
 """The law in Spark: the newest record of each key, as pure transformations of any records, from Kafka or from files.
 
-Records need the columns `key`, `value`, `partition`, `offset` and `timestamp`. The fold goes over them twice, like
-Kafka's own cleaner: the first pass finds the newest offset of each key, from keys and offsets alone, and marks it in
-a map of bits; the second drops every record whose bit is not set. What is left, the newest records and a few that
-share a bit with one, is sorted: so no value that was overwritten crosses a shuffle, and a shared bit can't cost a key.
+Records need the columns `key`, `value`, `partition`, `offset` and `timestamp`, and may have `headers`. The fold goes
+over them twice, like Kafka's own cleaner: the first pass finds the newest offset of each key, from keys and offsets
+alone, and marks it in a map of bits; the second drops every record whose bit is not set. What is left, the newest
+records and a few that share a bit with one, is sorted: so no value that was overwritten crosses a shuffle, and a
+shared bit can't cost a key.
 """
 
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+
+from lastword.spark.encoding import HEADERS, has_headers
 
 TABLE_COLUMNS = ("key", "value", "partition", "offset", "timestamp")
 
@@ -26,18 +29,21 @@ def newest_per_key(records: DataFrame, *, map_words: int = MAP_WORDS) -> DataFra
     """One row for each live key: within a partition the highest offset wins and a null value removes the key.
 
     A key with live rows in two partitions shows the one with the later (timestamp, partition). Records without a key
-    are no rows, and a record that comes twice counts once. The columns are those of a table; others are dropped.
+    are no rows, and a record that comes twice counts once. The columns are those of a table, with `headers` if the
+    records have them as Spark's connector does; others are dropped.
     """
-    keyed = records.where(F.col("key").isNotNull()).select(*TABLE_COLUMNS)
+    columns = _columns(records)
+    keyed = records.where(F.col("key").isNotNull()).select(*columns)
     newest = keyed.groupBy("key", "partition").agg(F.max("offset").alias("offset"))
     marks = newest.groupBy(_word(map_words).alias("word")).agg(F.bit_or(_bit()).alias("bits"))
     marked = keyed.withColumn("word", _word(map_words)).join(F.broadcast(marks), "word", "inner")
-    return _sorted_fold(marked.where(F.col("bits").bitwiseAND(_bit()) != 0).select(*TABLE_COLUMNS))
+    return _sorted_fold(marked.where(F.col("bits").bitwiseAND(_bit()) != 0).select(*columns))
 
 
 def merge(state: DataFrame, changes: DataFrame) -> DataFrame:
     """The table that `changes` make of `state`, which is a table as `newest_per_key` gives it; both may overlap."""
-    return newest_per_key(state.select(*TABLE_COLUMNS).unionByName(changes.select(*TABLE_COLUMNS)))
+    before, after = (frame.select(*_columns(frame)) for frame in (state, changes))
+    return newest_per_key(before.unionByName(after, allowMissingColumns=True))
 
 
 def shown_rows(rows: DataFrame, key: str) -> DataFrame:
@@ -60,8 +66,12 @@ def _sorted_fold(keyed: DataFrame) -> DataFrame:
     hashed = keyed.withColumn(_HASH, F.xxhash64("key"))
     folded = hashed.withColumn("is_newest", is_newest).withColumn("shown", F.max(candidate).over(of_key))
     return folded.where(F.col("is_newest") & F.col("value").isNotNull() & (F.col("shown") == place)).select(
-        *TABLE_COLUMNS
+        *keyed.columns
     )
+
+
+def _columns(frame: DataFrame) -> tuple[str, ...]:
+    return (*TABLE_COLUMNS, HEADERS) if has_headers(frame) else TABLE_COLUMNS
 
 
 def _word(map_words: int) -> Column:

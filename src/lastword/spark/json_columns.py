@@ -11,13 +11,13 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from lastword.core.errors import BadInput
 
-_RESERVED = ("key", "partition", "offset", "timestamp", "decode_error")
+_RESERVED = ("key", "partition", "offset", "timestamp", "headers", "decode_error")
 _UNREADABLE = "__unreadable"
 _LIKE = "write it like  name STRING, age INT"
 
 
 def as_columns(rows: DataFrame, schema: StructType | str | None) -> DataFrame:
-    """`key`, a column for each field, `partition`, `offset`, `timestamp`, `decode_error`.
+    """`key`, a column for each field, `partition`, `offset`, `timestamp`, `headers`, `decode_error`.
 
     A field of such a name is shown as `value_NAME`; BadInput names two fields that would be one column. A value that
     does not fit the schema has what fits of it, and says so in `decode_error`. A table whose values are no objects
@@ -39,6 +39,7 @@ def as_columns(rows: DataFrame, schema: StructType | str | None) -> DataFrame:
         "partition",
         "offset",
         "timestamp",
+        "headers",
         error.alias("decode_error"),
     )
 

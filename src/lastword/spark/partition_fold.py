@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
-from struct import Struct
 from typing import IO, Any
 
 import numpy
@@ -23,11 +22,16 @@ from lastword.core.errors import DecodeError, HorizonPassed
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import Columns, Queue, no_cyclic_garbage, read_columns
+from lastword.spark.packed_rows import (
+    HEADERS_ARROW_TYPE,
+    HEADERS_TYPE,
+    packed_rows,
+    payload_bytes,
+    places_of,
+    values_and_headers,
+)
 from lastword.spark.span import Span
 
-# Before each value in the dict: offset and timestamp. A tombstone is no bytes at all.
-_HEAD = Struct(">qq")
-_TOMBSTONE = b""
 # What an entry takes beside its bytes: two objects' heads and a slot of the dict.
 _ENTRY_BYTES = 170
 _FILES = 32
@@ -41,6 +45,7 @@ _ARROW_TYPES = {
     "int": pyarrow.int32(),
     "string": pyarrow.string(),
     "timestamp": pyarrow.timestamp("us", tz="UTC"),
+    HEADERS_TYPE: HEADERS_ARROW_TYPE,
 }
 _SQL_TYPES = {"string": "string", "json": "string", "bytes": "binary", "int": "bigint"}
 
@@ -88,6 +93,7 @@ class PartitionFold:
             ("partition", "int"),
             ("offset", "bigint"),
             ("timestamp", "timestamp"),
+            ("headers", HEADERS_TYPE),
             ("decode_error", "string"),
         )
 
@@ -98,7 +104,7 @@ class PartitionFold:
             for columns in self._columns(partition):
                 newest.fold(columns)
                 if room is not None:
-                    room.take(sum(len(value) for value in columns.values if value is not None))
+                    room.take(payload_bytes(columns))
             for rows in newest.taken():
                 yield from self._batches(partition, rows)
 
@@ -130,9 +136,11 @@ class PartitionFold:
         keys, values = _Decoding(self.key_codec), _Decoding(self.value_codec)
         for batch in _batches_of(rows):
             raw_keys = [key for key, _ in batch]
-            heads = numpy.frombuffer(b"".join([row[: _HEAD.size] for _, row in batch]), dtype=">i8").astype("i8")
+            packed = [row for _, row in batch]
+            places = places_of(packed)
             decoded_keys, key_errors = keys.column(raw_keys)
-            decoded_values, value_errors = values.column([row[_HEAD.size :] for _, row in batch])
+            raw_values, headers = values_and_headers(packed, has_headers=places["headers"].any())
+            decoded_values, value_errors = values.column(raw_values)
             errors = [key or value for key, value in zip(key_errors, value_errors, strict=True)]
             yield pyarrow.RecordBatch.from_arrays(
                 [
@@ -140,8 +148,9 @@ class PartitionFold:
                     decoded_keys,
                     decoded_values,
                     pyarrow.array(numpy.full(len(batch), partition, dtype="i4")),
-                    pyarrow.array(heads[0::2]),
-                    pyarrow.array(heads[1::2] * 1000).cast(_ARROW_TYPES["timestamp"]),
+                    pyarrow.array(places["offset"].astype("i8")),
+                    pyarrow.array(places["timestamp"].astype("i8") * 1000).cast(_ARROW_TYPES["timestamp"]),
+                    headers,
                     pyarrow.array(errors, pyarrow.string()),
                 ],
                 schema=self.arrow_schema,
@@ -160,11 +169,7 @@ class NewestRows:
         self._bytes_at_most = 0
 
     def fold(self, columns: Columns) -> None:
-        heads = map(_HEAD.pack, columns.offsets, columns.timestamps)
-        packed = [
-            head + value if value is not None else _TOMBSTONE for head, value in zip(heads, columns.values, strict=True)
-        ]
-        self.update(dict(zip(columns.keys, packed, strict=True)))
+        self.update(dict(zip(columns.keys, packed_rows(columns), strict=True)))
 
     def update(self, rows: dict[Any, bytes]) -> None:
         """Takes later rows, empty for a tombstone; a record without a key is no row."""

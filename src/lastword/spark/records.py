@@ -12,13 +12,11 @@ from lastword.kafka.bounded import begin_of, refuse_unknown_partitions
 from lastword.kafka.connection import Connection
 from lastword.kafka.reading import log_bounds
 from lastword.spark.client_settings import java_settings
+from lastword.spark.packed_rows import HEADERS_TYPE
 from lastword.spark.session import connection_of
 from lastword.spark.span import At, captured_span
 
-RECORD_SCHEMA = (
-    "key binary, value binary, partition int, offset bigint, timestamp timestamp, "
-    "headers array<struct<key: string, value: binary>>"
-)
+RECORD_SCHEMA = f"key binary, value binary, partition int, offset bigint, timestamp timestamp, headers {HEADERS_TYPE}"
 _COLUMNS = ("key", "value", "partition", "offset", "timestamp", "headers")
 # How the connector says "the first record there is".
 _EARLIEST = -2
@@ -56,6 +54,8 @@ def source_options(connection: Connection) -> dict[str, str]:
     """The connector's options for every read of a cluster."""
     ours = {
         "isolation.level": "read_committed",
+        # Of a topic that was deleted meanwhile a reader must not make another.
+        "allow.auto.create.topics": "false",
         # A fetch at the end of the log waits so long for more, half a second by default: most of a small read.
         "fetch.max.wait.ms": "10",
         # Worth a fifth of the time of a scan.

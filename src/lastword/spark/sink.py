@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from lastword.core.errors import BadInput, ClusterUnreachable, LastwordError, NotFound, WriteFailed
 from lastword.kafka.connection import Connection
+from lastword.kafka.same_topic import SameTopic
 from lastword.kafka.writing import MAX_RECORD_BYTES
 from lastword.spark.client_settings import java_settings
 
@@ -33,8 +34,13 @@ _KINDS: dict[str, tuple[Callable[[str], LastwordError], str]] = {
 }
 
 
-def write_records(records: DataFrame, topic: str, connection: Connection) -> None:
-    """Writes `key` and `value`, with `headers` and `partition` if they are there; returns when all is acknowledged."""
+def write_records(records: DataFrame, topic: str, connection: Connection, same: SameTopic) -> None:
+    """Writes `key` and `value`, with `headers` and `partition` if they are there; returns when all is acknowledged.
+
+    Kafka's Java producer has no setting against making a topic: `same` refuses to write to one that is gone, and tells
+    of one that was made meanwhile.
+    """
+    meant = same.before()
     settings = {**_DEFAULTS, **java_settings(connection).options, **_LAW}
     options = {f"kafka.{name}": value for name, value in settings.items()}
     try:
@@ -44,6 +50,7 @@ def write_records(records: DataFrame, topic: str, connection: Connection) -> Non
         if told is None:
             raise
         raise told from None
+    same.after(meant)
 
 
 def _translated(failure: str, topic: str) -> LastwordError | None:

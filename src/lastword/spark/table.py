@@ -40,8 +40,10 @@ def read_table(
     schema: StructType | str | None = None,
     fold_memory_bytes: int = FOLD_MEMORY_BYTES,
 ) -> DataFrame:
-    """One row for each live key at `at` (a position, a moment, or latest): key, value, partition, offset, timestamp.
+    """One row for each live key at `at` (a position, a moment, or latest).
 
+    Its columns are `key`, `value`, `partition`, `offset`, `timestamp`, `headers` (null where there are none) and
+    `decode_error`.
     `key` and `value` name the codecs; a JSON value is text, or with `columns` one column for each of its fields, by
     `schema` or, without one, by all values there are, which reads the topic once more. What can't be read is null,
     with the reason in `decode_error`. A past `at` is refused with HorizonPassed when compaction may have erased

@@ -18,6 +18,7 @@ from lastword.core.errors import BadInput
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.kafka.groups import GroupPosition
+from lastword.kafka.same_topic import SameTopic
 from lastword.spark.checking import Counts, counted
 from lastword.spark.encoding import HEADERS, Encoding
 from lastword.spark.progress import GroupProgress
@@ -116,8 +117,7 @@ def write_table(
             raise BadInput("checkpoint, group and trigger are for a stream, and this frame is none: leave them out")
         if mode == "replace":
             return _replace(df, topic, connection, encoding, at)
-        connection.topic(topic)
-        counts = _append(df, topic, connection, encoding)
+        counts = _append(df, topic, connection, encoding, _same(connection, topic))
         return Written(puts=counts.puts, tombstones=counts.tombstones)
     if mode == "replace":
         raise BadInput("a stream has no end that a table could be replaced by: use mode='append'")
@@ -144,24 +144,31 @@ def refuse_speculation(spark: SparkSession) -> None:
 def _batchwise(
     frame: DataFrame, topic: str, connection: Connection, encoding: Encoding, progress: GroupProgress | None
 ) -> DataStreamWriter:
+    same = _same(connection, topic)
+
     def write_batch(batch: DataFrame, _: int) -> None:
         if progress is not None:
             progress.raise_refusal()
-        _append(batch, topic, connection, encoding)
+        _append(batch, topic, connection, encoding, same)
 
     return frame.writeStream.foreachBatch(write_batch)
 
 
-def _append(frame: DataFrame, topic: str, connection: Connection, encoding: Encoding) -> Counts:
+def _same(connection: Connection, topic: str) -> SameTopic:
+    return SameTopic(connection, topic, patience_s=connection.patience_s)
+
+
+def _append(frame: DataFrame, topic: str, connection: Connection, encoding: Encoding, same: SameTopic) -> Counts:
     with _kept(encoding.encoded(frame)) as rows:
         counts = counted(rows, topic, encoding.key_codec)
         if counts.puts or counts.tombstones:
             headers = [HEADERS] if HEADERS in rows.columns else []
-            write_records(rows.where("newest").select("key", "value", *headers), topic, connection)
+            write_records(rows.where("newest").select("key", "value", *headers), topic, connection, same)
         return counts
 
 
 def _replace(frame: DataFrame, topic: str, connection: Connection, encoding: Encoding, at: At) -> Written:
+    same = _same(connection, topic)
     span = captured_span(connection, topic, at)
     with _kept(encoding.encoded(frame)) as rows:
         counted(rows, topic, encoding.key_codec)
@@ -169,7 +176,7 @@ def _replace(frame: DataFrame, topic: str, connection: Connection, encoding: Enc
         with _kept(differences(rows.where("newest").drop("problem", "newest"), live, len(span.stop))) as records:
             counts = {row["kind"]: row["count"] for row in records.groupBy("kind").count().collect()}
             if counts.keys() & {PUT, TOMBSTONE}:
-                write_records(records.where(F.col("kind") != UNCHANGED).drop("kind"), topic, connection)
+                write_records(records.where(F.col("kind") != UNCHANGED).drop("kind"), topic, connection, same)
     return Written(
         puts=counts.get(PUT, 0),
         tombstones=counts.get(TOMBSTONE, 0),

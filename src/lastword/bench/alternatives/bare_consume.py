@@ -18,6 +18,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 SETTINGS: dict[str, Any] = {
     "auto.offset.reset": "error",
+    "allow.auto.create.topics": "false",
     "client.id": "lastword",
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,

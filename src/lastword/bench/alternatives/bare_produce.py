@@ -20,6 +20,7 @@ from confluent_kafka import Producer
 SETTINGS: dict[str, Any] = {
     "acks": "all",
     "batch.size": 1_000_000,
+    "allow.auto.create.topics": "false",
     "client.id": "lastword",
     "compression.type": "lz4",
     "delivery.report.only.error": True,

@@ -53,6 +53,8 @@ const shell = {
 
 /** @type {View|null} */
 let view = null;
+/** Where the view on the page is, and where the reader wants to be: they differ while a view is fetched. */
+let shown = null;
 let route = null;
 let told = "";
 
@@ -63,18 +65,21 @@ function heard() {
 
 async function follow() {
   const next = current();
-  const isSame = view && route?.view === next.view && route.table === next.table && route.topic === next.topic;
+  const isSame = view && shown.view === next.view && shown.table === next.table && shown.topic === next.topic;
   route = next;
   const at = AT_HOME[next.view] ?? next.view;
   for (const each of links) setAttribute(each, "aria-current", each.dataset.view === at ? "page" : null);
-  if (isSame) view.follow?.(next);
-  else {
+  if (isSame) {
+    shown = next;
+    view.follow?.(next);
+  } else {
     const open = await opener(next.view);
     // Somebody may have gone on while it was fetched.
     if (route !== next) return;
     const isFirst = view === null;
     view?.close?.();
     shell.stream = null;
+    shown = next;
     view = open(next, shell);
     place.replaceChildren(view.element);
     scrollTo(0, 0);

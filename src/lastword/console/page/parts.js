@@ -14,6 +14,7 @@ const MARKS = {
   away: "trouble",
   trouble: "trouble",
   "catching-up": "unknown",
+  rebuilding: "trouble",
   unknown: "unknown",
   failed: "ended",
 };

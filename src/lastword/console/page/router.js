@@ -42,6 +42,20 @@ export function go(address, { replace = false } = {}) {
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
+let visits = 0;
+addEventListener("hashchange", () => visits++);
+
+/**
+ * Tells later whether the reader is still at the address of now. Whatever finishes late asks this before it goes
+ * anywhere: only a person's act leaves an address that a person chose.
+ * @returns {() => boolean}
+ */
+export function stay() {
+  // The address is new at once, and its event comes later: neither alone tells every move.
+  const [address, visit] = [location.hash, visits];
+  return () => location.hash === address && visits === visit;
+}
+
 export const current = () => routeOf(location.hash || "#/");
 
 /** Percent-encoded; a key that is not well-formed text can't be in an address, and stands there as it can. */

@@ -9,8 +9,10 @@ const LONG = 65536;
 
 /**
  * @typedef {{table: string|null, key: string, isOpaqueKey: boolean, value: string|null, isTombstone: boolean,
- *   raw: string|null, error: string|null, partition: number, offset: number, timestamp: number, isSwept: boolean}} Row
- *   isOpaqueKey: its bytes are none of its codec, so it is shown as base64 and has no address; value: JSON text; raw: base64 of a value that can't be read
+ *   raw: string|null, error: string|null, partition: number, offset: number, timestamp: number, headers: string|null,
+ *   isSwept: boolean}} Row
+ *   isOpaqueKey: its bytes are none of its codec, so it is shown as base64 and has no address; value: JSON text; raw: base64 of a value that can't be read;
+ *   headers: JSON text, null for a record without headers
  */
 
 /**
@@ -34,6 +36,7 @@ export function rowOf(text, keyCodecOf) {
     partition: Number(told.partition),
     offset: Number(told.offset),
     timestamp: Number(told.timestamp),
+    headers: told.headers ?? null,
     isSwept: told.swept === "true",
   };
 }

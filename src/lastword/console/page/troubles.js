@@ -104,8 +104,17 @@ function ofTable(table, isExpected) {
     return [
       {
         kind: "table",
-        what: `The table ${table.name} has failed and does not go on by itself.`,
-        next: [sentence(table.why ?? ""), " Then start the server again: ", STATUS],
+        what: `The table ${table.name} has failed: its rows get older, or there are none.`,
+        next: [sentence(table.why ?? ""), " What runs here: ", STATUS],
+      },
+    ];
+  }
+  if (table.state === "rebuilding") {
+    return [
+      {
+        kind: "table",
+        what: `The table ${table.name} is being rebuilt${progress(table)}.`,
+        next: [sentence(table.why ?? ""), " Nothing of it can be read until then."],
       },
     ];
   }
@@ -125,13 +134,12 @@ function ofTable(table, isExpected) {
     ];
   }
   if (table.state === "catching-up") {
-    const done = isKnown(table.total) ? `: ${count(table.done)} of ${count(table.total)} records` : "";
     const left = isKnown(table.seconds_left) ? ` About ${lasting(table.seconds_left * 1000)} are left.` : "";
     return [
       {
         kind: "table",
         isInfo: true,
-        what: `The table ${table.name} is catching up${done}.`,
+        what: `The table ${table.name} is catching up${progress(table)}.`,
         next: [`Its rows are older than the topic until then.${left}`],
       },
     ];
@@ -205,3 +213,7 @@ function ofTopic(topic) {
 }
 
 const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}` : "");
+
+function progress(table) {
+  return isKnown(table.total) ? `: ${count(table.done)} of ${count(table.total)} records` : "";
+}

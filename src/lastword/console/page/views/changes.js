@@ -6,7 +6,7 @@ import { count, plural, since } from "../format.js";
 import { loading, note, problemNote } from "../notes.js";
 import { never, soon } from "../paint.js";
 import { sheet } from "../parts.js";
-import { go, href } from "../router.js";
+import { current, go, href } from "../router.js";
 import { ChangeLines } from "./change_lines.js";
 
 const KINDS = { all: "Puts and deletes", put: "Puts", delete: "Deletes" };
@@ -30,6 +30,10 @@ export function openChanges(route, shell) {
   });
   parts.filter.addEventListener("input", filter);
   parts.kind.addEventListener("change", filter);
+  parts.tables.addEventListener("change", () => {
+    address();
+    choose();
+  });
   feed.onNews = () => soon(draw);
   feed.onState = (state) => {
     shell.setStream(state);
@@ -42,8 +46,10 @@ export function openChanges(route, shell) {
     soon(draw);
   }
 
-  /** What is looked for is in the address, so that it can be sent to somebody. */
+  /** What is looked for is in the address, so that it can be sent to somebody. Only a person's choice changes it. */
   function address() {
+    // This view stays on the page while the next one is fetched.
+    if (current().view !== "changes") return;
     const chosen = boxes()
       .filter((box) => box.checked)
       .map((box) => box.value);
@@ -73,7 +79,7 @@ export function openChanges(route, shell) {
           h(
             "label",
             {},
-            h("input", { type: "checkbox", value: name, checked: wanted.includes(name), on: { change: choose } }),
+            h("input", { type: "checkbox", value: name, checked: wanted.includes(name) }),
             ` ${name}`,
           ),
         ),
@@ -88,7 +94,6 @@ export function openChanges(route, shell) {
     const chosen = boxes()
       .filter((box) => box.checked)
       .map((box) => box.value);
-    if (isOpen) address();
     if (!chosen.length) {
       feed.close();
       return soon(draw);

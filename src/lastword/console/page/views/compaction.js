@@ -48,6 +48,7 @@ export function compactionPart(name, { isLocal, onAsked }) {
       await json(`/topics/${encodeURIComponent(name)}/compact`, { method: "POST", isAsked: true });
       announce("Compaction has begun.");
     } catch (failure) {
+      if (!said.isConnected) announce(`${name} is not compacted: ${failure.message}`);
       said.replaceChildren(refusedNote(failure));
     }
     isSending = false;
@@ -96,7 +97,7 @@ export function compactionPart(name, { isLocal, onAsked }) {
   return { element, draw };
 }
 
-function outcome({ before, after, began, ended }) {
+function outcome({ before, after, began, ended, why }) {
   const line = (label, field, tell) => {
     const from = before?.[field],
       to = after?.[field];
@@ -127,5 +128,6 @@ function outcome({ before, after, began, ended }) {
       isKnown(began) && isKnown(ended) ? `, in ${lasting(ended - began)}` : "",
       ".",
     ),
+    why ? h("p", { class: "small", "data-why": "" }, why) : null,
   );
 }

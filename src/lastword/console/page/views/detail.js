@@ -5,6 +5,7 @@ import { announce, fill, h, setText } from "../dom.js";
 import { bytes, count, moment, now, plural, since } from "../format.js";
 import { loading, note, problemNote } from "../notes.js";
 import { never, soon } from "../paint.js";
+import { covers, later, offsetsOf } from "../position.js";
 import { pageOf, valueSize } from "../row.js";
 import { light } from "../rows.js";
 import { valueView } from "../value.js";
@@ -23,6 +24,11 @@ export function openDetail({ name, standing, onClose }) {
   let changes = 0;
   let ack = null;
   let reading = null;
+  /** Where the changes begin that come by `apply`: an older answer would lack what lies between. */
+  let begin = null;
+  /** How far the last answer had read. */
+  let seen = null;
+  let isClosed = false;
 
   const title = h("h2", { tabindex: "-1" });
   const edit = h("button", { type: "button", on: { click: () => write(editRow) } }, "Edit");
@@ -48,7 +54,7 @@ export function openDetail({ name, standing, onClose }) {
   function acknowledge(done) {
     ack = done;
     announce(`${done.verb} at ${done.partition}:${done.offset}.`);
-    if (key !== done.key) return;
+    if (isClosed || key !== done.key) return;
     if (done.verb === "Deleted")
       row = {
         ...row,
@@ -59,11 +65,11 @@ export function openDetail({ name, standing, onClose }) {
         offset: done.offset,
         timestamp: now(),
       };
-    else read(done.position);
+    else read();
     soon(draw);
   }
 
-  async function read(position = null) {
+  async function read() {
     reading?.abort();
     reading = new AbortController();
     const mine = reading;
@@ -71,20 +77,27 @@ export function openDetail({ name, standing, onClose }) {
       if (!standing.value) await standing.asked();
       if (!standing.value) throw standing.problem;
       // The first row from this key on is the one, or there is none: to ask for a row that is not there would be an error in the browser's eyes.
+      const position = later(begin, ack?.key === key ? ack.position : null);
       const asked = new URLSearchParams({ start: key, limit: "1", ...(position ? { min_position: position } : {}) });
-      const { rows } = pageOf(
+      const answer = pageOf(
         await text(`/tables/${encodeURIComponent(name)}/rows?${asked}`, { signal: mine.signal }),
         standing.value.key,
       );
       if (mine.signal.aborted) return;
       problem = null;
-      isMissing = rows[0]?.key !== key;
-      if (!isMissing) take(rows[0]);
+      seen = answer.position;
+      // Once reached, it is asked for no more: a topic that is made again begins at lower offsets.
+      if (ack?.key === key) ack = { ...ack, position: null };
+      const [found] = answer.rows;
+      isMissing = found?.key !== key;
+      if (!isMissing) take(found);
+      // It is gone, unless it was written after this answer.
+      else if (row && !row.isTombstone && (offsetsOf(seen).get(row.partition) ?? 0) > row.offset) row = null;
     } catch (failure) {
       if (isAborted(failure) || mine.signal.aborted) return;
       problem = failure;
       if (!(failure.status >= 400 && failure.status < 500))
-        setTimeout(() => mine === reading && !mine.signal.aborted && read(position), 2000);
+        setTimeout(() => mine === reading && !mine.signal.aborted && read(), 2000);
     }
     soon(draw);
   }
@@ -139,16 +152,27 @@ export function openDetail({ name, standing, onClose }) {
     /** Shows another key; `known` is its row where the page has it. */
     follow: (next, known) => {
       if (next === key) return;
+      // Its answer would be taken for one about the other key.
+      reading?.abort();
       key = next;
       row = known;
       drawn = null;
       problem = null;
       isMissing = false;
       changes = 0;
+      seen = null;
       if (ack?.key !== next) ack = null;
       element.setAttribute("aria-label", `Row ${key}`);
       fill(title, isolated(key ?? ""));
-      if (key !== null && !known) read();
+      if (key !== null && (!known || ack)) read();
+      soon(draw);
+    },
+    /** The changes begin at `position`; `known` is the row in the page that was read there. */
+    listenFrom: (position, known) => {
+      begin = position;
+      if (key === null) return;
+      if (known) take(known);
+      else if (!covers(seen, position)) read();
       soon(draw);
     },
     /** A change of the stream. */
@@ -161,6 +185,7 @@ export function openDetail({ name, standing, onClose }) {
       soon(draw);
     },
     close: () => {
+      isClosed = true;
       forget();
       reading?.abort();
       never(draw);
@@ -177,6 +202,7 @@ function facts(row, codec, changes) {
     fact("Partition", String(row.partition)),
     fact("Offset", count(row.offset)),
     fact("Size", bytes(valueSize(row, codec))),
+    row.headers === null ? null : fact("Headers", h("code", {}, row.headers)),
     changes ? fact("Seen to change", `${plural(changes, "time")} since you opened it`) : null,
   );
 }

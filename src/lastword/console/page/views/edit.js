@@ -3,10 +3,12 @@
  * stands is told. A JSON value is sent as the text that was typed, so that no number of it is rounded.
  */
 
-import { json } from "../api.js";
-import { h } from "../dom.js";
+import { NoAnswer, json } from "../api.js";
+import { announce, h } from "../dom.js";
 import { indented } from "../json_text.js";
 import { refusedNote } from "../notes.js";
+import { offsetsOf } from "../position.js";
+import { encoded } from "../router.js";
 import { rowPath } from "../row.js";
 import { isolated } from "../visible.js";
 
@@ -17,12 +19,17 @@ const FORMS = {
   bytes: "Bytes as base64.",
   int: "A whole number.",
 };
+// After one of these nobody knows whether the write is in the topic.
+const IN_DOUBT = ["cluster_unreachable", "not_enough_replicas", "topic_changed"];
 const KEY_FORMS = { string: "text", bytes: "bytes as base64", int: "a whole number", json: "JSON" };
 
-/** @typedef {{verb: string, key: string, partition: number, offset: number, position: string}} Done */
+/**
+ * @typedef {{verb: string, key: string, partition: number, offset: number, position: string, wasLeft: boolean}} Done
+ *   wasLeft: the dialog was closed before the write was done
+ */
 
 /**
- * Asks for a value, or for a key and a value, and writes them.
+ * Asks for a value, or for a key and a value, and writes them. A write that was sent is waited for, also by a dialog that is closed.
  * @returns {Promise<Done|null>} null when nothing was written
  */
 export function editRow({ name, codecs, row }) {
@@ -65,12 +72,8 @@ export function editRow({ name, codecs, row }) {
     write: async () => {
       const of = isNew ? key.value : row.key;
       const body = bodyOf(value.value, codecs.value);
-      const told = await json(rowPath(name, of, codecs.key), {
-        method: "PUT",
-        body,
-        isAsked: true,
-        headers: { "content-type": "application/json" },
-      });
+      const hasHeaders = row?.headers && !row.isTombstone;
+      const told = await (hasHeaders ? post(name, codecs, row, body) : put(name, codecs, of, body));
       return { verb: "Written", key: of, ...told };
     },
   });
@@ -110,27 +113,60 @@ function ask({ title, name, button, style = "main", fields, write }) {
   );
   const box = h("dialog", { "aria-label": name }, form);
   document.body.append(box);
-  let done = null;
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
+  /** @type {Promise<Done|null>} */
+  let sent = Promise.resolve(null);
+  async function send() {
     submit.disabled = true;
     said.replaceChildren(h("p", { class: "soft small", role: "status" }, "Waiting for Kafka …"));
     try {
-      done = await write();
+      const done = await write();
+      const wasLeft = !box.open;
       box.close();
+      return { ...done, wasLeft };
     } catch (failure) {
+      if (!box.open) announce(`${name}: ${isInDoubt(failure) ? "not acknowledged" : "not done"}. ${failure.message}`);
       said.replaceChildren(refusedNote(failure));
+      return null;
     } finally {
       submit.disabled = false;
     }
+  }
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    sent = send();
   });
   return new Promise((resolve) => {
     box.addEventListener("close", () => {
       box.remove();
-      resolve(done);
+      resolve(sent);
     });
     box.showModal();
   });
+}
+
+const isInDoubt = (failure) => failure instanceof NoAnswer || IN_DOUBT.includes(failure.code);
+
+const put = (name, codecs, key, body) =>
+  json(rowPath(name, key, codecs.key), {
+    method: "PUT",
+    body,
+    isAsked: true,
+    headers: { "content-type": "application/json" },
+  });
+
+/** Writes a value with the headers that the row has, as a line: PUT writes a record without headers. */
+async function post(name, codecs, row, body) {
+  const key = codecs.key === "json" || codecs.key === "int" ? row.key : JSON.stringify(row.key);
+  // Line breaks stand only between the tokens of a JSON text.
+  const value = body.replace(/[\r\n]+/g, " ");
+  const { position } = await json(`/tables/${encoded(name)}/rows`, {
+    method: "POST",
+    body: `{"key":${key},"value":${value},"headers":${row.headers}}\n`,
+    isAsked: true,
+    headers: { "content-type": "application/x-ndjson" },
+  });
+  const [[partition, next]] = offsetsOf(position);
+  return { partition, offset: next - 1, position };
 }
 
 /** What a person edits: JSON on several lines with the tokens as they were, or the text itself. */

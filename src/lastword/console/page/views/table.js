@@ -10,7 +10,7 @@ import { LivePage } from "../live_page.js";
 import { loading, note, problemNote } from "../notes.js";
 import { soon } from "../paint.js";
 import { stateMark, setState } from "../parts.js";
-import { current, go, href } from "../router.js";
+import { current, go, href, stay } from "../router.js";
 import { pageOf, rowOf } from "../row.js";
 import { openStream } from "../stream.js";
 import { onToken } from "../token.js";
@@ -48,7 +48,7 @@ export function openTable(route, shell) {
   let stream = null;
   let reading = null;
   let problem = null;
-  /** What somebody has just typed to find it. */
+  /** What somebody has just typed to find it, and the address to which that led. */
   let wanted = null;
 
   const parts = frame(name);
@@ -69,9 +69,10 @@ export function openTable(route, shell) {
   });
   parts.previous.addEventListener("click", () => go(addressOf(key, { ...query, cursor: way.pop() ?? "" })));
   parts.add.addEventListener("click", async () => {
+    const stays = stay();
     const done = await editRow({ name, codecs: standing.value, row: null });
     if (!done) return;
-    go(addressOf(done.key));
+    if (stays() && !done.wasLeft) go(addressOf(done.key));
     detail.acknowledge(done);
   });
   parts.split.addEventListener("keydown", (event) => {
@@ -84,10 +85,15 @@ export function openTable(route, shell) {
   /** What was typed is a key, if there is a row of it, and the beginning of keys otherwise. */
   function find(typed) {
     if (!typed) return go(href(["tables", name]));
-    wanted = typed;
     // Only text and bytes have beginnings; a number or JSON is where the page starts.
     const isWhole = !["string", "bytes"].includes(standing.value?.key);
-    go(href(["tables", name], isWhole ? { start: typed } : { prefix: typed }));
+    const address = href(["tables", name], isWhole ? { start: typed } : { prefix: typed });
+    if (location.hash === address) {
+      if (page?.find(typed)) go(addressOf(typed), { replace: true });
+      return;
+    }
+    wanted = { key: typed, address };
+    go(address);
   }
 
   async function read() {
@@ -106,7 +112,8 @@ export function openTable(route, shell) {
       problem = null;
       page = new LivePage(answer, { codec: standing.value.key, query });
       listen(answer.position);
-      if (wanted !== null && page.rows.some((row) => row.key === wanted)) go(addressOf(wanted), { replace: true });
+      detail.listenFrom(answer.position, page.find(key));
+      if (wanted?.address === location.hash && page.find(wanted.key)) go(addressOf(wanted.key), { replace: true });
       wanted = null;
     } catch (failure) {
       if (isAborted(failure) || mine.signal.aborted) return;
@@ -203,6 +210,8 @@ export function openTable(route, shell) {
     const before = key;
     query = asked;
     key = next.key;
+    // Whoever has gone on looks for it no more.
+    if (wanted?.address !== location.hash) wanted = null;
     if (document.activeElement !== parts.search) parts.search.value = query.prefix ?? query.start ?? "";
     parts.clear.hidden = !(query.prefix || query.start);
     if (isOther) {

@@ -1,0 +1,90 @@
+"""What keeps a replica from going on, in words, and how long it waits before it tries again."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from lastword.core.errors import DiskFull, LastwordError
+from lastword.core.position import Position
+from lastword.kafka.connection import Connection
+from lastword.kafka.present import Glance, Lookout
+from lastword.replica.damages import MOST
+from lastword.replica.family import judged
+from lastword.replica.state import State
+
+_FIRST_PAUSE_S = 1.0
+_LONGEST_PAUSE_S = 60.0
+
+
+class RetryPauses:
+    """Pauses that double, until things went well again."""
+
+    def __init__(self) -> None:
+        self._pause_s = _FIRST_PAUSE_S
+
+    def next_pause_s(self) -> float:
+        pause_s, self._pause_s = self._pause_s, min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        return pause_s
+
+    def reset(self) -> None:
+        self._pause_s = _FIRST_PAUSE_S
+
+
+def explained(failure: Exception, what: str) -> LastwordError:
+    """The failure as one of ours, with what it happened to."""
+    if isinstance(failure, LastwordError):
+        return failure
+    if isinstance(failure, OSError) and failure.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return DiskFull(f"{what}: no space is left ({failure.strerror}): free some")
+    # rocksdict has one exception for everything.
+    error = judged(failure) if type(failure) is Exception else LastwordError(f"{type(failure).__name__}: {failure}")
+    return type(error)(f"{what} stopped ({error})")
+
+
+class EndWatch:
+    """Where a topic ends, asked for while nothing else is done. Whatever fails here is not known, and no more."""
+
+    def __init__(self, connection: Connection, topic: str) -> None:
+        self._connection = connection
+        self._topic = topic
+        self._lookout: Lookout | None = None
+        self._glance: Glance | None = None
+        # Whether the last answer was one.
+        self.is_known = False
+
+    def look(self) -> Position | None:
+        """The high watermarks, if an answer has come since the last look."""
+        try:
+            if self._glance is None:
+                self._lookout = self._lookout or Lookout(self._connection, self._topic)
+                self._glance = self._lookout.glance()
+            if not self._glance.is_over:
+                return None
+            glance, self._glance = self._glance, None
+            self.is_known = False
+            ends = glance.result().high
+        except Exception:  # no descriptor or no thread is left, say
+            return None
+        self.is_known = True
+        return ends
+
+
+def failed_state(failure: LastwordError, *, watches_end: bool) -> State:
+    """How it stands until it tries again."""
+    if isinstance(failure, DiskFull):
+        why = f"{failure}; it goes on by itself then"
+        public = "no space is left on the disk: it goes on when there is some"
+    else:
+        why = f"{failure}; it tries again by itself"
+        public = "it can't go on at present, and tries again: the server's own output says why"
+    return State(name="failed", why=why, public_why=public, watches_end=watches_end)
+
+
+def damaged_too_often(folder: Path, last: str | None) -> State:
+    return State(
+        name="failed",
+        why=f"its store in {folder} was damaged {MOST} times within an hour (the last time: {last}): check the disk, "
+        "then open it again; by itself it tries again when the hour is over",
+        public_why=f"its store was damaged {MOST} times within an hour: check the server's disk, then start it again",
+    )

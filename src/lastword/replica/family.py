@@ -1,0 +1,127 @@
+"""A column family whose every answer is whole, or an error.
+
+RocksDB checks each block that it reads, and a read of one key says when a block is bad. An iterator does not: at a bad
+block it ends, as it does after the last key, and only its status tells the two apart. So whoever iterates, iterates
+here: an end is taken for the end only when the iterator's status agrees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar, cast, overload
+
+from rocksdict import DbClosedError, IngestExternalFileOptions, Rdict, Snapshot
+
+from lastword.core.errors import DiskFull, LastwordError, ReplicaUnusable, StoreDamaged
+
+_Found = TypeVar("_Found")
+
+# What a failure is told by: rocksdict has one exception for all of them.
+_FULL = ("No space left on device", "Disk quota exceeded", "File too large")
+_LOCKED = ("lock hold by current process", "While lock file")
+_NOT_DAMAGE = ("Too many open files", "Permission denied", "Read-only file system", "Cannot allocate memory")
+_DAMAGE = ("Corruption", "IO error", "Not implemented", "Invalid argument")
+
+
+def judged(failure: Exception) -> LastwordError:
+    """What a failure of RocksDB means: damaged files, a full disk, a store that another one has open, or another."""
+    text = str(failure).split("\n")[0]
+    if any(sign in text for sign in _FULL):
+        return DiskFull(text)
+    if any(sign in text for sign in _LOCKED):
+        return ReplicaUnusable(text)
+    if text.startswith(_DAMAGE) and not any(sign in text for sign in _NOT_DAMAGE):
+        return StoreDamaged(text)
+    return LastwordError(text or type(failure).__name__)
+
+
+class Family:
+    """A column family in raw mode: bytes in, bytes out. `judge` makes an error of what RocksDB says."""
+
+    def __init__(self, raw: Rdict, judge: Callable[[Exception], LastwordError] = judged) -> None:
+        self._raw = raw
+        self._judge = judge
+        self._get = cast("Callable[[bytes | list[bytes]], bytes | list[bytes | None] | None]", raw.get)
+
+    @overload
+    def get(self, key: bytes) -> bytes | None: ...
+    @overload
+    def get(self, key: list[bytes]) -> list[bytes | None]: ...
+    def get(self, key: bytes | list[bytes]) -> bytes | list[bytes | None] | None:
+        try:
+            return self._get(key)
+        except DbClosedError:
+            raise
+        except Exception as failure:
+            raise self._judge(failure) from None
+
+    def put(self, key: bytes, value: bytes) -> None:
+        self._attempt(lambda: self._raw.put(key, value))
+
+    def items(
+        self, start: bytes = b"", end: bytes | None = None, *, expected: int | None = None
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """What is there with start <= key < end, in key order, as it was at this call.
+
+        With `expected` it is an error, too, when another number of keys is there.
+        """
+        # Here and not in the generator, which would begin when it is first asked.
+        snapshot = self._raw.snapshot()
+        found = cast("Iterator[tuple[bytes, bytes]]", snapshot.items(from_key=start))
+        return self._whole(snapshot, found, start, end, expected)
+
+    def count(self) -> int:
+        """The number of keys, each of them read."""
+        snapshot = self._raw.snapshot()
+        count, key = 0, None
+        for count, key in enumerate(cast("Iterable[bytes]", snapshot.keys()), 1):  # noqa: B007  the last of each
+            pass
+        self._check_end(snapshot, b"", key)
+        return count
+
+    def ingest_external_file(self, paths: list[str], options: IngestExternalFileOptions) -> None:
+        self._attempt(lambda: self._raw.ingest_external_file(paths, options))
+
+    def flush(self) -> None:
+        self._attempt(self._raw.flush)
+
+    def close(self) -> None:
+        self._raw.close()
+
+    def _whole(
+        self,
+        snapshot: Snapshot,
+        found: Iterator[tuple[bytes, bytes]],
+        start: bytes,
+        end: bytes | None,
+        expected: int | None,
+    ) -> Iterator[tuple[bytes, bytes]]:
+        count, key = 0, None
+        for key, value in found:
+            if end is not None and key >= end:
+                return
+            count += 1
+            yield key, value
+        self._check_end(snapshot, start, key)
+        if expected is not None and count != expected:
+            raise self._judge(Exception(f"Corruption: {count} rows were found, and there should be {expected}"))
+
+    def _check_end(self, snapshot: Snapshot, start: bytes, last: bytes | None) -> None:
+        """Raises unless what follows the last key that was given is the end, in the same snapshot."""
+        check = snapshot.iter()
+        if last is None:
+            check.seek(start)
+        else:
+            check.seek(last)
+            check.next()
+        self._attempt(check.status)
+        if check.valid():
+            raise self._judge(Exception(f"Corruption: the keys after {last!r} were left out"))
+
+    def _attempt(self, act: Callable[[], _Found]) -> _Found:
+        try:
+            return act()
+        except DbClosedError:
+            raise
+        except Exception as failure:
+            raise self._judge(failure) from None

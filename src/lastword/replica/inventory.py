@@ -1,0 +1,112 @@
+"""Which files a store must have: what RocksDB itself does not miss.
+
+RocksDB notices a bad block and a missing table file. It does not notice that the newest part of its MANIFEST is gone,
+nor that a whole write-ahead log is: it then opens with some of the rows, beside a position that is past them. So the
+size of the MANIFEST and the logs are noted beside the store whenever they change, and compared before it is opened.
+
+After a crash the note may be a moment old. A MANIFEST only grows, and a log goes only after the MANIFEST has grown: so
+a shorter MANIFEST is damage, and a missing log is if the MANIFEST is as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import msgspec
+
+FILE = "inventory.json"
+
+# Looking costs some microseconds, and a commit may be as short.
+_LOOK_EVERY_S = 0.2
+
+
+class Inventory(msgspec.Struct, frozen=True, kw_only=True):
+    """The files of a store that is right; `logs` has the size of each write-ahead log but the one being written."""
+
+    manifest: str
+    manifest_bytes: int
+    logs: dict[str, int]
+
+
+class InventoryNote:
+    """Keeps the note beside a store up to date while the store is written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._noted: Inventory | None = None
+        self._look_at = 0.0
+
+    def keep(self) -> None:
+        """Notes what is there now, if it has changed; looks only now and then."""
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + _LOOK_EVERY_S
+            self.keep_now()
+
+    def keep_now(self) -> None:
+        found = _found(self._folder)
+        if found is None or found == self._noted:
+            return
+        half_written = self._folder / f"{FILE}.new"
+        half_written.write_bytes(msgspec.json.encode(found))
+        # Not synced. After a power cut the note may be older than the files, and then asks for less; or a log that was
+        # closed may be shorter than the note says, and then the store is not whole.
+        half_written.replace(self._folder / FILE)
+        self._noted = found
+
+
+def what_is_missing(folder: Path) -> str | None:
+    """What the store lacks of what was noted, in words; None when nothing is known to be missing."""
+    try:
+        noted = msgspec.json.decode((folder / FILE).read_bytes(), type=Inventory)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        # A new store has none, and after a power cut it may be empty.
+        return None
+    except OSError as failure:
+        return f"{FILE} can't be read ({failure.strerror})"
+    found = _found(folder)
+    if found is None:
+        return "CURRENT, or the MANIFEST that it names, is missing"
+    if found.manifest != noted.manifest:
+        # RocksDB begins a new one whenever it opens a store, and may have been killed right after.
+        return None if _in_order(found.manifest) > _in_order(noted.manifest) else f"{noted.manifest} is missing"
+    if found.manifest_bytes < noted.manifest_bytes:
+        return f"{found.manifest} was {noted.manifest_bytes} bytes long and now has {found.manifest_bytes}"
+    if found.manifest_bytes > noted.manifest_bytes:
+        return None
+    for log, size in noted.logs.items():
+        now = _size(folder / log)
+        if now < size:
+            return f"{log} was {size} bytes long and now has {now}" if now >= 0 else f"{log} is missing"
+    return None
+
+
+def _found(folder: Path) -> Inventory | None:
+    try:
+        manifest = (folder / "CURRENT").read_text("ascii").strip()
+        # Before the names: what RocksDB does in between makes the note ask for less, not for more.
+        size = _size(folder / manifest) if manifest else -1
+        names = os.listdir(folder)  # noqa: PTH208  often, and names are all that is wanted
+    except (OSError, UnicodeDecodeError):
+        return None
+    if size < 0:
+        return None
+    # But the newest, which grows: without its end the store lacks its newest commits, and is only behind.
+    closed = sorted((name for name in names if name.endswith(".log")), key=_in_order)[:-1]
+    sizes = {log: _size(folder / log) for log in closed}
+    return Inventory(manifest=manifest, manifest_bytes=size, logs={log: n for log, n in sizes.items() if n >= 0})
+
+
+def _in_order(name: str) -> tuple[int, str]:
+    """Names that differ in a number of six digits or more."""
+    return len(name), name
+
+
+def _size(file: Path) -> int:
+    """The file's size, -1 when it is not there."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return -1

@@ -1,0 +1,171 @@
+"""The store in a replica's folder: opened, built, replaced, and set aside when it is damaged."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from lastword.core.clock import now_ms
+from lastword.core.codecs import Codec, readable_by
+from lastword.core.errors import ReplicaUnusable, StoreDamaged
+from lastword.kafka.connection import Connection
+from lastword.kafka.present import Present
+from lastword.replica.building import build
+from lastword.replica.damages import Damages
+from lastword.replica.folder import ReplicaFolder
+from lastword.replica.layout import place_at
+from lastword.replica.settings import ReplicaSettings
+from lastword.replica.store import Identity, OlderFormat, Store
+
+# Fewer offsets than this are read and folded in before worker processes have started.
+_SMALL = 100_000
+
+_log = logging.getLogger(__name__)
+
+
+class OwnedStore:
+    """Used by one thread; `on_damage` is called by whichever thread finds damage, with the store it found it in."""
+
+    def __init__(
+        self,
+        topic: str,
+        folder: Path,
+        *,
+        value_codec: Codec,
+        settings: ReplicaSettings,
+        on_damage: Callable[[Store, str], None],
+    ) -> None:
+        self._topic = topic
+        self._readable = readable_by(value_codec)
+        self._settings = settings
+        self._on_damage = on_damage
+        self.folder = ReplicaFolder(folder)
+        self.damages = Damages(folder)
+        # How often damage was found since this was made.
+        self.damages_found = 0
+        # None where there is none that can be used.
+        self.store: Store | None = None
+        if self.folder.was_set_aside:
+            self.damages.go_on_healing("it was set aside")
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the store may be shown; one in the place of a damaged one only when it has caught up."""
+        return self.store is not None and self.store.damage is None and self.damages.healing is None
+
+    def open(self) -> bool:
+        """Opens the current store if it is not open, and says whether it did; one that is damaged is set aside."""
+        if self.store is not None and self.store.damage is not None:
+            self._set_aside(self.store.damage)
+        elif self.store is not None and self.store.has_failed:
+            store, self.store = self.store, None
+            store.close()
+        current = self.folder.current
+        if self.store is not None or current is None:
+            return False
+        try:
+            self.store = self._opened(current)
+        except StoreDamaged as damage:
+            self._set_aside(str(damage))
+        except OlderFormat as older:
+            _log.info("%s: building it again from the topic", older)
+            self.folder.condemn()
+        return self.store is not None
+
+    def condemn(self) -> None:
+        """The store is no fold of what is in the topic: nobody shall find it any more."""
+        self.folder.condemn()
+        self.store = None
+
+    def build(
+        self,
+        connection: Connection,
+        wanted: Identity,
+        now: Present,
+        *,
+        progress: Callable[[int, int], None],
+        stopping: threading.Event,
+    ) -> Store:
+        """A new store in the place of the one that is there: built by workers, or empty and at the log's start."""
+        try:
+            building = self._built(connection, wanted, now, progress, stopping) or self._empty(wanted, now)
+            place = self.folder.adopt(building)
+        except BaseException:
+            # On a full disk it must not stand in the way.
+            self.folder.drop_buildings()
+            raise
+        self.store = self._opened(place)
+        return self.store
+
+    def close(self) -> None:
+        self.folder.close()
+
+    def _built(
+        self,
+        connection: Connection,
+        wanted: Identity,
+        now: Present,
+        progress: Callable[[int, int], None],
+        stopping: threading.Event,
+    ) -> Path | None:
+        """A store that workers have filled; None where there is too little to read, or where they can't."""
+        if now.offsets_to_read < _SMALL:
+            return None
+        building = self.folder.new_building()
+        is_built = build(
+            connection,
+            wanted,
+            building,
+            start=now.start,
+            stop=now.stable,
+            memory_mb=self._settings.memory_mb,
+            progress=progress,
+            stopping=stopping,
+        )
+        return building if is_built else None
+
+    def _empty(self, wanted: Identity, now: Present) -> Path:
+        building = self.folder.new_building()
+        store = Store(building, readable=self._readable)
+        try:
+            store.declare(wanted)
+            moment = now_ms()
+            store.apply(
+                [], {p: place_at(offset, log_start=offset, caught_up_at=moment) for p, offset in now.start.items()}
+            )
+            store.flush()
+        finally:
+            store.close()
+        return building
+
+    def _opened(self, place: Path) -> Store:
+        store = Store(
+            place,
+            readable=self._readable,
+            last_good_bytes=self._settings.last_good_mb * 1024 * 1024,
+            on_damage=self._on_damage,
+        )
+        try:
+            found = store.identity.topic
+            if found != self._topic:
+                raise ReplicaUnusable(
+                    f"{place.parent} holds a replica of the topic {found!r}, not of {self._topic!r}: "
+                    "give this one another folder"
+                )
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def _set_aside(self, damage: str) -> None:
+        _log.warning("the store of %s in %s is damaged (%s): building it again", self._topic, self.folder.path, damage)
+        self.damages_found += 1
+        # First, and it needs no space: from here on nobody opens it, not after a crash either.
+        self.folder.set_aside()
+        self.damages.note(damage, now_ms())
+        store, self.store = self.store, None
+        if store is not None:
+            # Scans that are under way go on to their end.
+            store.close()

@@ -1,0 +1,19 @@
+"""Records as the columns in which a fold gets them."""
+
+from __future__ import annotations
+
+from lastword.core.record import Record
+from lastword.kafka.reading import Columns
+
+
+def columns_of(partition: int, records: list[Record]) -> Columns:
+    """As a read gives them: without a list of headers where no record has any."""
+    return Columns(
+        partition,
+        [record.key for record in records],
+        [record.value for record in records],
+        [record.offset for record in records],
+        [record.timestamp for record in records],
+        0,
+        [record.headers for record in records] if any(record.headers for record in records) else None,
+    )

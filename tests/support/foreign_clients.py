@@ -1,0 +1,82 @@
+"""Clients that are not ours: Kafka's console tools and kafka-python, with their defaults."""
+
+from __future__ import annotations
+
+import subprocess
+import warnings
+from typing import NamedTuple
+
+from lastword.kafka.broker_process import Jvm
+from lastword.kafka.connection import Connection
+from lastword.kafka.jars import broker_lock, ensure_jars
+from lastword.kafka.java import find_java
+from support.command_line import JARS
+
+with warnings.catch_warnings():
+    # kafka-python loads its schemas in a way that Python 3.11 alone calls deprecated.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka import KafkaConsumer, TopicPartition
+
+
+class Seen(NamedTuple):
+    """A record as a foreign client shows it."""
+
+    key: str
+    value: str | None
+    partition: int
+
+
+def kafka_tools() -> Jvm:
+    """The broker's jars, which hold Kafka's console tools too, and the Java that we find."""
+    java = find_java()
+    return Jvm(java=java, jars=ensure_jars(broker_lock(), JARS, java, print))
+
+
+def console(jvm: Jvm, main_class: str, *arguments: str, given: str = "") -> str:
+    """What one of Kafka's console tools prints."""
+    options = ["-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR"]
+    command = jvm.command(f"org.apache.kafka.tools.{main_class}", *arguments, options=options)
+    done = subprocess.run(command, input=given, capture_output=True, text=True, encoding="utf-8", timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def properties(flag: str, *pairs: str) -> list[str]:
+    return [word for pair in pairs for word in (flag, pair)]
+
+
+def seen_by_console_consumer(jvm: Jvm, connection: Connection, topic: str, count: int) -> list[Seen]:
+    """The first `count` records from the beginning, or all there are; everything else as Kafka's defaults have it."""
+    settings = properties(
+        "--formatter-property",
+        *("print.key=true", "print.partition=true", "key.separator=\t", "null.literal=NULL"),
+    )
+    printed = console(
+        jvm,
+        "consumer.ConsoleConsumer",
+        *("--bootstrap-server", connection.bootstrap_servers, "--topic", topic),
+        *("--from-beginning", "--max-messages", str(count), "--timeout-ms", "30000", *settings),
+    )
+    records = [line.split("\t") for line in printed.splitlines() if line.startswith("Partition:")]
+    return [
+        Seen(key, None if value == "NULL" else value, int(partition.removeprefix("Partition:")))
+        for partition, key, value in records
+    ]
+
+
+def seen_by_kafka_python(connection: Connection, topic: str, count: int) -> list[Seen]:
+    """The first `count` records from the beginning, or all there are; everything else as its defaults have it."""
+    consumer = KafkaConsumer(
+        bootstrap_servers=connection.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=30_000
+    )
+    try:
+        consumer.assign([TopicPartition(topic, partition) for partition in connection.topic(topic).partitions])
+        seen = []
+        for record in consumer:
+            value = None if record.value is None else record.value.decode()
+            seen.append(Seen(record.key.decode(), value, record.partition))
+            if len(seen) == count:
+                break
+        return seen
+    finally:
+        consumer.close()
