@@ -7,13 +7,15 @@ STAMP := $(VENV)/.installed
 SOAK_ROUNDS ?= 10
 # The tests wait more than they work: three at a time keep two cores busy.
 WORKERS ?= 3
+# A test that hangs shows where, and ends as failed: every wait of a test has a shorter limit. (Those of a soak may take long.)
+BOUNDED := $(BIN)/python -m pytest -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 # Of the tests on Kafka those that also run on a cluster that is locked; `make soak` takes them all.
 LOCKED := $(addprefix tests/kafka/test_,row_verbs.py groups.py)
 
 .PHONY: help setup up down test soak check bench docs screenshots lock clean
 
 help:
-	@echo "make setup   the virtual environment .venv with the command lastword, the jars of Kafka and Spark, and Spark made ready"
+	@echo "make setup   the virtual environment .venv with the command lastword, the jars of Kafka and Spark, and both made ready"
 	@echo "make up      Kafka, generated users, the pipeline on Spark, HTTP; prints 'ready' (PORT=19092 HTTP_PORT=18090 for other ports, SECURE=1: locked)"
 	@echo "make down    end it all (the data is kept)"
 	@echo "make test    the tests, on real Kafka, real Spark and a real browser"
@@ -46,10 +48,10 @@ down: $(STAMP)
 	@$(LASTWORD) down
 
 test: setup check
-	$(BIN)/python -m pytest tests/kafka tests/faults -m "not long" --numprocesses $(WORKERS) --dist worksteal --durations 15
-	$(BIN)/python -m pytest $(LOCKED) --security scram-tls --numprocesses $(WORKERS) --dist worksteal
-	$(BIN)/python -m pytest tests/spark -m quick --durations 5
-	$(BIN)/python -m pytest tests/browser -m "not long" --numprocesses 2 --dist loadfile --durations 5
+	$(BOUNDED) tests/kafka tests/faults -m "not long" --numprocesses $(WORKERS) --dist worksteal --durations 15
+	$(BOUNDED) $(LOCKED) --security scram-tls --numprocesses $(WORKERS) --dist worksteal
+	$(BOUNDED) tests/spark -m quick --durations 5
+	$(BOUNDED) tests/browser -m "not long" --numprocesses 2 --dist loadfile --durations 5
 
 soak: setup
 	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/kafka tests/faults -m "soak or long"
@@ -62,7 +64,7 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest tests/unit --numprocesses 2
+	$(BOUNDED) tests/unit --numprocesses 2
 
 bench: setup
 	$(LASTWORD) bench all --write docs/benchmarks.md

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 import uuid
 from collections.abc import Iterator
@@ -22,6 +23,10 @@ from support.processes import started_with
 # What a generated example takes says more about the machine than about the code.
 settings.register_profile("lastword", deadline=None)
 settings.load_profile("lastword")
+
+# A shell starts what runs in its background with Ctrl-C ignored, and children would inherit that: some tests press it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A broker starts in seconds, and takes a minute where a dozen others start beside it.
 BUSY_START_S = 240.0

@@ -48,6 +48,14 @@ def detached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]
     assert running_with(folder) == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows what a process maps, in /proc")
+def test_a_broker_maps_the_class_archive_that_setup_made(cluster: LocalCluster) -> None:
+    (broker,) = cluster.status()
+    maps = Path(f"/proc/{broker.pid}/maps").read_text()
+
+    assert [line for line in maps.splitlines() if f"{JARS}/broker-" in line and line.endswith(".jsa")]
+
+
 def pids(cluster: LocalCluster) -> list[int | None]:
     return [broker.pid for broker in cluster.status()]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import AlreadyExists, BadInput, BrokerFailed, ClusterUnreachable, LastwordError, NotFound
+from lastword.core.lines import Write
 from lastword.kafka.connection import Connection
 from lastword.kafka.groups import GroupPosition
 from lastword.kafka.local import LocalCluster
@@ -19,6 +20,7 @@ from lastword.kafka.security import login_like
 from lastword.kafka.topics import create_topic, delete_topic
 from lastword.kafka.transactions import Outgoing, Transactions
 from lastword.kafka.users import Rights, User, add_user, list_users, remove_user
+from lastword.kafka.writing import Writer
 from lastword.serve.answers import Refused
 from lastword.serve.cluster import ServedCluster
 from lastword.serve.counting import BEING_COUNTED
@@ -41,11 +43,13 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 def ann(secure: LocalCluster) -> Iterator[Connection]:
     """She may read orders as the group ann, and write news."""
     password = add_user(secure.connection, "ann", Rights(read=("orders",), write=("news",), groups=("ann",)))
-    yield Connection(
-        bootstrap_servers=secure.connection.bootstrap_servers,
-        properties=login_like(secure.connection.properties, "ann", password),
-    )
+    yield with_login(secure.connection, "ann", password)
     remove_user(secure.connection, "ann")
+
+
+def with_login(connection: Connection, name: str, password: str) -> Connection:
+    properties = login_like(connection.properties, name, password)
+    return Connection(bootstrap_servers=connection.bootstrap_servers, properties=properties)
 
 
 def with_settings(connection: Connection, **others: str | None) -> Connection:
@@ -113,6 +117,23 @@ def test_a_missing_right_is_named(secure: LocalCluster, ann: Connection) -> None
         list_users(ann)
     with pytest.raises(LastwordError, match="needs the rights Describe and Alter on the cluster"):
         add_user(ann, "bob", Rights(read=("orders",)))
+
+
+def test_a_writer_that_may_write_nowhere_names_the_right_each_time(secure: LocalCluster) -> None:
+    password = add_user(secure.connection, "ben", Rights(read=("orders",)))
+    ben = with_login(secure.connection, "ben", password)
+    writer = Writer(ben, "orders")
+    # The first refusal ends the producer, and later ones come from a producer that says only that it has ended.
+    for _ in range(2):
+        with pytest.raises(
+            LastwordError, match="writing to orders: not allowed: it needs the right Write on the topic"
+        ):
+            writer.write(b"a", b"1")
+    (outcome,) = writer.write_all([Write(b"a", b"1")])
+    remove_user(secure.connection, "ben")
+
+    assert "it needs the right Write on the topic" in str(outcome)
+    assert writer.is_spent
 
 
 def test_users_are_listed_and_gone_when_they_are_removed(secure: LocalCluster) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import lastword.spark
+from lastword.kafka.class_archive import ClassArchive
 from lastword.kafka.java import Java
-from lastword.spark.class_archive import ClassArchive
 from lastword.spark.driver import driver_environment, executors_python, java_options
 from support.canary import CANARY
 

@@ -96,12 +96,15 @@ def start(args: argparse.Namespace) -> int:
 
 def fetch(_args: argparse.Namespace) -> int:
     from lastword.core.home import default_home, default_jars
+    from lastword.kafka.broker_process import Jvm
+    from lastword.kafka.first_start import take_first_broker_start
     from lastword.kafka.jars import broker_lock, ensure_jars, spark_lock
     from lastword.kafka.java import find_java
 
     progress = Progress()
     java, cache = find_java(), default_jars(default_home())
     broker, spark = (ensure_jars(lock, cache, java, progress.line) for lock in (broker_lock(), spark_lock()))
+    take_first_broker_start(Jvm(java=java, jars=broker), cache, progress.line)
     if all(find_spec(name) is not None for name in ("pyspark", "pyarrow", "pandas")):
         from lastword.spark.first_start import take_first_start
 

@@ -17,7 +17,9 @@ from lastword.core.errors import BrokerFailed
 from lastword.core.quoting import quoted
 from lastword.kafka import warden
 from lastword.kafka.broker_log import refused_setting, without_frames
+from lastword.kafka.class_archive import ClassArchive, class_archive
 from lastword.kafka.cluster_files import ClusterSpec, NodeFiles
+from lastword.kafka.jars import broker_lock
 from lastword.kafka.java import Java
 
 
@@ -28,9 +30,32 @@ class Jvm:
     java: Java
     jars: tuple[Path, ...]
 
+    # How it starts: with a class archive.
+    options: tuple[str, ...] = ()
+
+    @property
+    def class_path(self) -> tuple[Path, ...]:
+        return tuple(jar for jar in self.jars if "javaagent" not in jar.name)
+
     def command(self, main_class: str, *arguments: str, options: Sequence[str] = ()) -> list[str]:
-        classpath = os.pathsep.join(str(jar) for jar in self.jars if "javaagent" not in jar.name)
-        return [str(self.java.executable), *options, "-cp", classpath, main_class, *arguments]
+        class_path = os.pathsep.join(map(str, self.class_path))
+        return [str(self.java.executable), *self.options, *options, "-cp", class_path, main_class, *arguments]
+
+
+def broker_archive(jvm: Jvm, cache: Path) -> ClassArchive | None:
+    """The archive of the broker's classes; None where the JVM keeps one by itself, as Java does from 19 on."""
+    if jvm.java.version >= 19:
+        return None
+    return class_archive(jvm.java, cache.absolute(), broker_lock().folder_name, jvm.class_path)
+
+
+def archive_options(jvm: Jvm, cache: Path) -> tuple[str, ...]:
+    """What a broker is started with to map its classes; nothing where they have to be kept first."""
+    archive = broker_archive(jvm, cache)
+    if archive is None:
+        own = cache / f"broker-java{jvm.java.version}.jsa"
+        return "-XX:+AutoCreateSharedArchive", f"-XX:SharedArchiveFile={own}", "-Xlog:cds=off"
+    return archive.options if archive.unfinished is None else ()
 
 
 def format_data(jvm: Jvm, files: NodeFiles, spec: ClusterSpec, secret: Sequence[str], turn: IO[str]) -> None:
@@ -63,7 +88,7 @@ def format_data(jvm: Jvm, files: NodeFiles, spec: ClusterSpec, secret: Sequence[
         raise BrokerFailed(f"formatting {files.data} failed: {reason}", log_tail=said)
 
 
-def broker_command(jvm: Jvm, files: NodeFiles, archive: Path) -> list[str]:
+def broker_command(jvm: Jvm, files: NodeFiles) -> list[str]:
     options = [
         "-Xms128m",
         "-Xmx1g",
@@ -71,9 +96,6 @@ def broker_command(jvm: Jvm, files: NodeFiles, archive: Path) -> list[str]:
         f"-Dlog4j2.configurationFile={files.logging.name}",  # in the broker's folder, where it runs
         "-Djava.awt.headless=true",
     ]
-    if jvm.java.version >= 19:
-        # The JVM keeps the classes it loaded in an archive and maps them at the next start: a second faster.
-        options += ["-XX:+AutoCreateSharedArchive", f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off"]
     if jvm.java.version >= 22:
         options.append("--enable-native-access=ALL-UNNAMED")
     return jvm.command("kafka.Kafka", str(files.properties), options=options)

@@ -15,7 +15,7 @@ from lastword.kafka.connection import Connection, translated
 from lastword.kafka.live_settings import settings_now
 from lastword.kafka.nudge import NUDGE_KEY
 from lastword.kafka.same_topic import SameTopic
-from lastword.kafka.write_failures import WriteFailures
+from lastword.kafka.write_failures import WriteFailures, fatal_cause
 from lastword.kafka.writing import MAX_RECORD_BYTES, check_key
 
 _BATCH_BYTES = 1_000_000
@@ -137,7 +137,7 @@ def _send(
     except OSError as failure:
         return sent, LastwordError(f"reading the rows: {failure.strerror or failure}")
     except KafkaException as failure:
-        return sent, translated(failure, f"writing to {topic}")
+        return sent, translated(fatal_cause(producer, failure), f"writing to {topic}")
     return sent, None
 
 

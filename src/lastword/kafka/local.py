@@ -22,6 +22,7 @@ from lastword.core.errors import BadInput, BrokerFailed, NotFound
 from lastword.kafka.broker_process import (
     Jvm,
     Warden,
+    archive_options,
     broker_command,
     format_data,
     start_detached,
@@ -133,6 +134,8 @@ class LocalCluster:
     temporary: bool = False
     min_free_bytes: int = 512 * 1024 * 1024
     ready_timeout_s: float = 60.0
+    # Of the brokers' Java, instead of those that map the class archive.
+    jvm_options: tuple[str, ...] = ()
     tell: Tell = _say_nothing
     _warden: Warden | None = field(default=None, repr=False)
 
@@ -320,6 +323,7 @@ class LocalCluster:
             check_port(broker.port)
         java = find_java()
         jvm = Jvm(java=java, jars=ensure_jars(broker_lock(), self.jars, java, self.tell))
+        jvm = replace(jvm, options=self.jvm_options or archive_options(jvm, self.jars))
         recovered, commands = [], []
         is_new = not any(node_files(self.folder, broker).is_formatted() for broker in spec.brokers)
         lock = lock_of(self.folder, spec.security, java, is_new=is_new)
@@ -339,8 +343,7 @@ class LocalCluster:
             files.output.unlink(missing_ok=True)
             # Before the broker takes its lock, so that nobody ever trusts the pid of its predecessor.
             files.pid.unlink(missing_ok=True)
-            archive = self.jars / f"broker-java{java.version}.jsa"
-            commands.append((broker_command(jvm, files, archive), files))
+            commands.append((broker_command(jvm, files), files))
         if self.owned:
             self._warden = self._warden or Warden(None)
             self._warden.start(commands)

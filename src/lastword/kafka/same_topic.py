@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import TopicCollection
+from confluent_kafka import KafkaException, TopicCollection
 
 from lastword.core.errors import ClusterUnreachable, NotFound, TopicChanged
 from lastword.kafka.connection import Connection
@@ -25,6 +25,11 @@ _FRESH_S = 0.02
 # A cluster that answers later is left to the write itself, which waits for longer.
 _BEFORE_S = 1.0
 _GLIMPSE_S = 0.05
+# A question goes to the broker that the client takes for the controller. Seconds after a broker's death that may be
+# the dead one, and the client waits for it in vain. So the question is asked again, after fresh metadata that may name
+# another broker; each time with twice the patience, because the cluster may only be slow.
+_FIRST_ASK_S = 1.0
+
 # How long a topic is new, and for how long another answer about a new one is asked for again.
 _NEW_S = 5.0
 _AGAIN_S = 1.0
@@ -113,13 +118,27 @@ class SameTopic:
             time.sleep(_GLIMPSE_S)
 
     def _look(self, within_s: float) -> str:
-        asked = self.admin.describe_topics(TopicCollection([self._topic]), request_timeout=within_s)[self._topic]
-        try:
-            found = str(self.answered(asked).topic_id)
-        except NotFound:
-            found = ""
+        give_up_at, ask_s = time.monotonic() + within_s, _FIRST_ASK_S
+        while True:
+            left_s = give_up_at - time.monotonic()
+            try:
+                found = self._ask(min(ask_s, left_s))
+                break
+            except ClusterUnreachable:
+                if left_s <= ask_s or self._gave_up.is_set():
+                    raise
+            with suppress(KafkaException):
+                self.admin.list_topics(self._topic, timeout=_FIRST_ASK_S)
+            ask_s *= 2
         self._seen = (found, time.monotonic())
         return found
+
+    def _ask(self, within_s: float) -> str:
+        asked = self.admin.describe_topics(TopicCollection([self._topic]), request_timeout=within_s)[self._topic]
+        try:
+            return str(self.answered(asked).topic_id)
+        except NotFound:
+            return ""
 
     def _gone(self) -> NotFound:
         return NotFound(

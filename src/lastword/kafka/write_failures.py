@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from functools import cached_property
 from typing import Any
 
-from confluent_kafka import KafkaError, TopicCollection
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from lastword.core.errors import ClusterUnreachable, LastwordError, NotEnoughReplicas, NotFound
@@ -77,6 +77,17 @@ class WriteFailures:
             return int(settings_of(self._answered(asked[self._topic]))[_MIN_IN_SYNC].value)
         except (LastwordError, KeyError, ValueError):
             return None
+
+
+def fatal_cause(producer: Producer, failure: KafkaException) -> KafkaException:
+    """The failure, or its cause, where a producer says only that it can't go on: the cause comes up in `poll`, once."""
+    if failure.args[0].code() != KafkaError._FATAL:
+        return failure
+    try:
+        producer.poll(0)
+    except KafkaException as cause:
+        return cause
+    return failure
 
 
 def _not_enough(topic: str, partition: Any, least: int) -> NotEnoughReplicas:

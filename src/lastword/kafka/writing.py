@@ -18,7 +18,7 @@ from lastword.core.record import Headers
 from lastword.kafka.connection import Connection, translated
 from lastword.kafka.nudge import NUDGE_KEY
 from lastword.kafka.same_topic import SameTopic
-from lastword.kafka.write_failures import WriteFailures
+from lastword.kafka.write_failures import WriteFailures, fatal_cause
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 # How often a write that is not acknowledged has the topic looked at.
@@ -61,8 +61,10 @@ class Writer:
             compression_type="lz4",
         )
         connection.topic(topic, self._single)
-        # Whether its topic is gone: what it was to write was thrown away, so another writer has to go on.
+        # Whether it writes nothing more, because its topic is gone or its producer can't go on: another has to go on.
         self.is_spent = False
+        # What the producer can't recover from.
+        self._fatal: KafkaException | None = None
         self._same = SameTopic(connection, topic, patience_s=patience_s, meant=meant)
 
     def write(self, key: bytes, value: bytes | None, headers: Headers = ()) -> Ack:
@@ -79,7 +81,7 @@ class Writer:
                 on_delivery=lambda error, message: outcome.append((error, message)),
             )
         except KafkaException as failure:
-            raise translated(failure, f"writing to {self.topic}") from None
+            raise self._refusal(failure) from None
         lost = self._until(lambda: bool(outcome), meant)
         error, message = outcome[0]
         if error is not None:
@@ -115,7 +117,7 @@ class Writer:
             except LastwordError as refusal:
                 outcomes[number] = refusal
             except KafkaException as failure:
-                outcomes[number] = translated(failure, f"writing to {self.topic}")
+                outcomes[number] = self._refusal(failure)
         lost = self._until(lambda: len(outcomes) + len(refused) == len(writes), meant)
         outcomes |= dict.fromkeys(refused, lost) if lost is not None else self._failures(refused)
         outcomes |= self._in_another_topic(meant, outcomes)
@@ -128,8 +130,7 @@ class Writer:
             try:
                 self._single.poll(0.1)
             except KafkaException as failure:
-                # What the producer can't recover from comes up here.
-                raise translated(failure, f"writing to {self.topic}") from None
+                raise self._refusal(failure) from None
             if lost is None and time.monotonic() >= look_at:
                 look_at = time.monotonic() + _LOOK_S
                 try:
@@ -139,6 +140,13 @@ class Writer:
                     lost, self.is_spent = failure, True
                     self._single.purge()
         return lost
+
+    def _refusal(self, failure: KafkaException) -> LastwordError:
+        """Why the producer writes nothing more, or not this record."""
+        error = failure.args[0]
+        if self._fatal is None and (error.fatal() or error.code() == KafkaError._FATAL):
+            self._fatal, self.is_spent = fatal_cause(self._single, failure), True
+        return translated(self._fatal or failure, f"writing to {self.topic}")
 
     def _failures(self, refused: Mapping[int, tuple[KafkaError, Any]]) -> dict[int, LastwordError]:
         """Why each of them was refused; the cluster is asked once for all of them."""

@@ -12,8 +12,8 @@ from pathlib import Path
 import pyspark
 
 from lastword.core.quoting import quoted
+from lastword.kafka.class_archive import ClassArchive, class_archive
 from lastword.kafka.java import Java
-from lastword.spark.class_archive import ClassArchive, class_archive
 from lastword.spark.client_settings import SECRET_PREFIX
 
 _HERE = Path(__file__).parent

@@ -22,7 +22,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext, java_gateway
 from pyspark.sql import SparkSession, SQLContext
 
-from lastword.spark.class_archive import ClassArchive
+from lastword.kafka.class_archive import ClassArchive
 from lastword.spark.jvm_errors import JvmErrors
 
 # The JVM takes well under a second to end; the first one on a machine also writes its class archive.

@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 from lastword.core.errors import BadInput, LastwordError
 from lastword.core.home import default_home, default_jars
+from lastword.kafka.class_archive import ClassArchive
 from lastword.kafka.connection import Connection
 from lastword.kafka.jars import ensure_jars, spark_lock
 from lastword.kafka.java import find_java
-from lastword.spark.class_archive import ClassArchive
 from lastword.spark.client_settings import java_settings
 from lastword.spark.driver import driver_environment, executors_python, java_options, spark_archive
 from lastword.spark.ending import end_jvm, handle_interrupts, watched
