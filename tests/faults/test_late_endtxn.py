@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from threading import Thread
 
 import pytest
 from confluent_kafka import KafkaException
@@ -204,6 +205,24 @@ def test_an_id_that_another_process_took_during_a_transaction_stays_with_it(
     holders[0].close()
 
     assert committed(connection, topic) == [("a", "3")]
+
+
+def test_whoever_closes_with_a_transaction_that_could_not_be_ended_does_not_wait_for_the_cluster(
+    proxy: EndTxnProxy, topic: str
+) -> None:
+    writer = Transactions(proxy.connection, topic)
+    closing = Thread(target=writer.close, daemon=True)
+
+    def break_off() -> None:
+        raise Interrupted
+
+    proxy.hold_next_end()
+    with proxy.away():
+        with pytest.raises(Interrupted):
+            writer.write(half(proxy, row(topic, "a", "half"), break_off), row(topic, "b", "half"))
+        closing.start()
+        closing.join(60)
+        assert not closing.is_alive()
 
 
 def test_a_producer_that_could_not_be_replaced_is_replaced_when_the_cluster_is_back(

@@ -172,9 +172,9 @@ def test_a_topic_with_nothing_else_to_remove_is_compacted_for_what_an_earlier_co
     make_topic(connection, topic_name, partitions=2, min_cleanable_dirty_ratio=1, min_compaction_lag_ms=0)
     write(connection, topic_name, [("a", "1")])
     admin = connection.admin()
-    with nudger(connection, topic_name) as producer:
-        rule = roll_rule(settings_now(admin, topic_name), segment_ms=HOUR_MS)
-        nudge(producer, topic_name, partitions=[1], rolls_ms={}, rule=rule, before_abort=lambda: None)
+    producer = nudger(connection, topic_name)
+    rule = roll_rule(settings_now(admin, topic_name), segment_ms=HOUR_MS)
+    nudge(producer, topic_name, partitions=[1], rolls_ms={}, rule=rule, before_abort=lambda: None)
     assert ours(connection, topic_name) == 1
     with claimed(tmp_path, str(connection.reach(admin).cluster_id), topic_name) as claim:
         claim.write_left(topic_identity(admin, topic_name), [1])

@@ -136,7 +136,7 @@ def test_a_second_start_is_none_and_one_with_another_command_ends_the_first(upke
     first = part(upkeep, "a")
     assert not start(upkeep, sleeper("a"))
     assert upkeep.part("a").pid == first
-    assert start(upkeep, shell("a", "sleep 59; true"))
+    assert start(upkeep, shell("a", "exec sleep 59"))
     assert part(upkeep, "a") != first
     assert not alive(first)
 

@@ -76,7 +76,8 @@ class Cleaning:
         """Cleans as far as the time allows, with the tombstones gone if that fits into it."""
         began = time.monotonic()
         give_up_at = began + timeout_s
-        with nudger(self.connection, self.topic) as producer, peeker(self.connection) as consumer:
+        producer = nudger(self.connection, self.topic)
+        with peeker(self.connection) as consumer:
             through = self._once(producer, consumer, work, give_up_at)
             met_at = time.monotonic()
             tombstones = {p: at for p in through if (at := before[p].last_tombstone_offset) is not None}

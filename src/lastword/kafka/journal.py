@@ -136,8 +136,7 @@ def undo(connection: Connection, admin: AdminClient, entry: Entry) -> PutBack:
         if topic_identity(admin, entry.topic) != entry.topic_id:
             return PutBack(left_alone=(f"{entry.topic} was made anew {since}",), topic_is_gone=True)
         # First: readers of committed data are held back for as long as the transaction is open.
-        with nudger(connection, entry.topic):
-            pass
+        nudger(connection, entry.topic)
         return put_back(admin, entry)
     except NotFound:
         return PutBack(left_alone=(f"{entry.topic} was deleted {since}",), topic_is_gone=True)

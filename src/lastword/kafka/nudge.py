@@ -106,19 +106,17 @@ def transactional_id(topic: str) -> str:
     return f"lastword-compact-{topic}"
 
 
-@contextmanager
-def nudger(connection: Connection, topic: str) -> Iterator[Producer]:
-    """A producer whose transactional id is the topic's: making it ends whatever a predecessor left open."""
+def nudger(connection: Connection, topic: str) -> Producer:
+    """A producer whose transactional id is the topic's: making it ends whatever a predecessor left open.
+
+    It is dropped and not closed: the client's own close waits for the cluster without a limit.
+    """
     with _explained(topic):
         producer = connection.producer(
             transactional_id=transactional_id(topic), transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS
         )
         producer.init_transactions(_PATIENCE_S)
-    try:
-        yield producer
-    finally:
-        with suppress(KafkaException):
-            producer.close()
+        return producer
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer, libversion
@@ -82,6 +82,9 @@ class Transactions:
         self._may_end_late = False
         # Another process had the id after this one: no transaction begins here any more.
         self._is_fenced = False
+        # None after the end.
+        self._producer: Producer | None = None
+        self._requests = _RequestLog()
         with self._told("taking the transactional id"):
             self._producer, self._requests = self._take_id()
 
@@ -101,26 +104,31 @@ class Transactions:
                 raise self._fenced()
             if self._may_end_late:
                 self._take_id_again()
+            producer = self._producer
+            if producer is None:
+                raise LastwordError(f"a transaction of {self._name}: it was closed")
             self._requests.results.clear()
-            self._producer.begin_transaction()
+            producer.begin_transaction()
             # Until the opposite is known.
             self._may_end_late, is_committing = True, False
             try:
                 for record in records:
-                    self._produce(record)
-                self._produce(last, delivered)
+                    _produce(producer, record)
+                _produce(producer, last, delivered)
                 is_committing = True
-                self._producer.commit_transaction(self._patience_s)
+                producer.commit_transaction(self._patience_s)
             except BaseException as failure:
-                self._abort(failure, was_committing=is_committing)
+                self._abort(producer, failure, was_committing=is_committing)
                 raise
-            self._producer.poll(0)
+            producer.poll(0)
             self._may_end_late = self._requests.results != ["NO_ERROR"]
         return offsets[0]
 
     def close(self) -> None:
-        """Ends its connections; the id stays taken by it until another takes it."""
-        _close(self._producer)
+        """Ends its connections at once. Whoever takes the id next aborts what is still open, or the broker in time."""
+        # Dropped, as everywhere here. The client's own close first aborts what is open, and may wait for ever for the
+        # cluster.
+        self._producer, self._may_end_late = None, False
 
     def _take_id(self) -> tuple[Producer, _RequestLog]:
         requests = _RequestLog()
@@ -140,29 +148,24 @@ class Transactions:
             debug="eos",
             logger=requests,
         )
-        try:
-            # First a connection: without one librdkafka waits half a second before it asks again.
-            self._connection.reach(producer)
-            producer.init_transactions(self._patience_s)
-            producer.poll(0)
-            if requests.epoch is None:
-                raise LastwordError(
-                    f"taking the transactional id {self._name}: librdkafka {libversion()[0]} does not log its epoch "
-                    "as 2.16 does, and late ends can't be recognised without: install confluent-kafka 2.16"
-                )
-        except BaseException:
-            _close(producer)
-            raise
+        # First a connection: without one librdkafka waits half a second before it asks again.
+        self._connection.reach(producer)
+        producer.init_transactions(self._patience_s)
+        producer.poll(0)
+        if requests.epoch is None:
+            raise LastwordError(
+                f"taking the transactional id {self._name}: librdkafka {libversion()[0]} does not log its epoch "
+                "as 2.16 does, and late ends can't be recognised without: install confluent-kafka 2.16"
+            )
         return producer, requests
 
     def _take_id_again(self) -> None:
         """Replaces the producer; Fenced if another process has had the id meanwhile."""
-        _close(self._producer)
+        self._producer = None
         producer, requests = self._take_id()
         self._may_end_late = False
         if self._requests.epoch is None or requests.epoch != self._requests.epoch.following:
             # That process may have written, and whoever writes here has not read it.
-            _close(producer)
             self._is_fenced = True
             raise self._fenced()
         self._producer, self._requests = producer, requests
@@ -173,27 +176,18 @@ class Transactions:
             "end the transaction before"
         )
 
-    def _abort(self, failure: BaseException, *, was_committing: bool) -> None:
+    def _abort(self, producer: Producer, failure: BaseException, *, was_committing: bool) -> None:
         """Aborts what would hide later records until it times out."""
         failures = [failure]
         try:
-            self._producer.abort_transaction(5.0)
-            self._producer.poll(0)
+            producer.abort_transaction(5.0)
+            producer.poll(0)
         except KafkaException as refusal:
             failures.append(refusal)
         # Where no record was sent librdkafka sends no EndTxn. A commit that failed may have sent one or not.
         ended_once = len(failures) == 1 and not was_committing and self._requests.results in ([], ["NO_ERROR"])
         # After a fatal error librdkafka begins nothing more. Mostly another process has the id, and shall keep it.
         self._may_end_late = not ended_once and not any(map(_is_fatal, failures))
-
-    def _produce(self, record: Fields, on_delivery: Callable[[KafkaError | None, Any], None] | None = None) -> None:
-        topic, value, key, headers, partition = record
-        while True:
-            try:
-                self._producer.produce(topic, value, key, partition, on_delivery, headers=headers)  # type: ignore[arg-type]
-                return
-            except BufferError:
-                self._producer.poll(0.05)
 
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
@@ -214,7 +208,13 @@ def _is_fatal(failure: BaseException) -> bool:
     return error.fatal() or error.code() in (*FENCED, KafkaError._FATAL)
 
 
-def _close(producer: Producer) -> None:
-    # It aborts what is open, which a successor does not let it: as an error set beside its answer.
-    with suppress(KafkaException, SystemError):
-        producer.close()
+def _produce(
+    producer: Producer, record: Fields, on_delivery: Callable[[KafkaError | None, Any], None] | None = None
+) -> None:
+    topic, value, key, headers, partition = record
+    while True:
+        try:
+            producer.produce(topic, value, key, partition, on_delivery, headers=headers)  # type: ignore[arg-type]
+            return
+        except BufferError:
+            producer.poll(0.05)
