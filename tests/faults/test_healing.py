@@ -54,7 +54,7 @@ def filled(users: Table) -> Table:
 @contextmanager
 def served(connection: Connection, topic: str, folder: Path) -> Iterator[Running]:
     with running(connection, [Wanted.parse(f"users={topic}")], folder, Front(port=0)) as made:
-        made.tables[0].replica.wait_until_ready(60)
+        made.tables[0].replica.wait_until_ready(120)
         yield made
 
 
@@ -98,7 +98,7 @@ def test_a_flipped_bit_is_an_error_and_never_a_shorter_table_and_the_table_heals
         status, answer = paged(made.url)
         assert status == 503, f"{len(answer)} rows"
         assert (status, answer["error"]["code"]) in ((503, "store_damaged"), (503, "not_ready"))
-        eventually(lambda: is_whole(replica), within_s=60)
+        eventually(lambda: is_whole(replica))
         status, rows = paged(made.url)
         assert (status, [row["value"] for row in rows]) == (200, [value_of(number) for number in range(ROWS)])
         assert told(made.url, "/ready")[0] == 200
@@ -151,7 +151,7 @@ def test_a_store_that_was_damaged_while_nobody_looked_heals_and_nobody_has_to_de
         store = flushed(replica)
     harm(store)
     with filled.replica(tmp_path, wait=False) as replica:
-        eventually(lambda: is_whole(replica), within_s=60)
+        eventually(lambda: is_whole(replica))
         assert replica.damages_found == 1
         assert dict(replica) == {f"key-{number:05}": value_of(number) for number in range(ROWS)}
 
@@ -196,7 +196,7 @@ def test_three_damaged_stores_in_an_hour_are_a_disk_to_be_checked_and_a_new_star
         for number in range(1, MOST):
             table = largest_table(flushed(replica))
             flip(table, table.stat().st_size // 2)
-            eventually(lambda: is_whole(replica), within_s=60)
+            eventually(lambda: is_whole(replica))
             assert replica.damages_found == number
         table = largest_table(flushed(replica))
         flip(table, table.stat().st_size // 2)
@@ -209,7 +209,7 @@ def test_three_damaged_stores_in_an_hour_are_a_disk_to_be_checked_and_a_new_star
         with pytest.raises(NotReady):
             len(replica)
     with filled.replica(tmp_path, wait=False) as replica:
-        eventually(lambda: is_whole(replica), within_s=60)
+        eventually(lambda: is_whole(replica))
 
 
 def test_a_store_of_an_older_format_is_built_again_without_a_word_of_damage(filled: Table, tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_whoever_watches_hears_that_the_table_is_another_also_when_building_it_f
         # What the new topic has at offsets that the old one never had may come before.
         with pytest.raises(HistoryLost, match="was recreated"):
             deque(watch)
-        eventually(lambda: failures == [] and replica.state.name == "ready", within_s=60)
+        eventually(lambda: failures == [] and replica.state.name == "ready")
         assert dict(replica) == {"new": 2}
 
 

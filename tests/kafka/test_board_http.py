@@ -47,9 +47,9 @@ def served(topics: Connection, tmp_path: Path) -> Iterator[Running]:
     """The board beside a table."""
     wanted, front = [Wanted.parse("stats=team_stats")], Front(port=0)
     with running(topics, wanted, tmp_path, front, limits=Limits(heartbeat_s=2), board=lambda _: None) as made:
-        made.tables[0].replica.wait_until_ready(30)
+        made.tables[0].replica.wait_until_ready(120)
         assert made.board is not None
-        made.board.wait_until_ready(30)
+        made.board.wait_until_ready(120)
         yield made
 
 
@@ -102,7 +102,7 @@ def test_a_quiet_stream_is_kept_alive_and_is_told_of_a_stop(topics: Connection, 
         topics, [Wanted.parse("stats=team_stats")], tmp_path, Front(port=0), limits=limits, board=lambda _: None
     ) as made:
         assert made.board is not None
-        made.board.wait_until_ready(30)
+        made.board.wait_until_ready(120)
         reader = ChangeReader(made.url, "/board/changes")
         assert asked(made.url, "/board/changes")["error"]["code"] == "too_many_streams"
         # Once its rates are known nothing changes any more, and only heartbeats come.
@@ -118,7 +118,7 @@ def test_the_board_needs_a_token_like_everything_else(topics: Connection, tmp_pa
     front = Front(port=0, tokens=Tokens(reading=[TOKEN], writing=[]))
     with running(topics, [Wanted.parse("stats=team_stats")], tmp_path, front, board=lambda _: None) as made:
         assert made.board is not None
-        made.board.wait_until_ready(30)
+        made.board.wait_until_ready(120)
         for path in ("/board", "/board/refused", "/board/changes"):
             assert asked(made.url, path)["error"]["code"] == "unauthorized"
         told = asked(made.url, "/board", authorization=f"Bearer {TOKEN}")

@@ -47,7 +47,7 @@ from lastword.board.live import LiveBoard
 from lastword.kafka.connection import Connection
 session._COMMIT_EVERY_S = 0.05
 with LiveBoard(Connection(bootstrap_servers=sys.argv[1]), writes=True, tell=print) as live:
-    live.wait_until_ready(60)
+    live.wait_until_ready(120)
     print("ready", flush=True)
     sys.stdin.read()
 """
@@ -110,7 +110,7 @@ def test_after_kills_of_the_writer_at_random_instants_every_record_is_counted_on
         for _ in range(KILLS):
             kill_a_writer(topics, after_s=chance.random() * 0.7)
     with LiveBoard(topics, writes=True) as live:
-        live.wait_until_ready(60)
+        live.wait_until_ready(120)
         show_the_recount(topics, live)
         assert shown(live).actions["team-careful"] > 0 < shown(live).refused
         assert live.board.missed == 0
@@ -121,14 +121,14 @@ def test_after_kills_of_the_writer_at_random_instants_every_record_is_counted_on
 def test_the_recount_objects_to_rows_that_were_counted_twice(topics: Connection) -> None:
     act(topics, *["team-1"] * 5)
     with LiveBoard(topics, writes=True) as live:
-        live.wait_until_ready(30)
+        live.wait_until_ready(120)
     assert kept(topics).actions == {"team-1": 5}
     for record in records_of(topics, "board_state"):
         if record.key is not None and record.key.startswith(b"actions/"):
             damaged = (record.value or b"").replace(b'"next_offset":', b'"next_offset":-')
             write(topics, "board_state", (record.key.decode(), damaged))
     with LiveBoard(topics, writes=False) as again:
-        again.wait_until_ready(30)
+        again.wait_until_ready(120)
         assert shown(again) != counted_from_scratch(topics)
 
 
@@ -148,7 +148,7 @@ def test_the_recount_waits_for_a_transaction_that_is_open(topics: Connection) ->
 
 def test_boards_that_differ_from_the_recount_are_told_apart(topics: Connection) -> None:
     with LiveBoard(topics, writes=True) as live:
-        live.wait_until_ready(30)
+        live.wait_until_ready(120)
     act(topics, "team-1")
     with pytest.raises(pytest.fail.Exception, match=r"actions: recounted {'team-1': 1}, shown {}"):
         show_the_recount(topics, live, within_s=0)
@@ -167,10 +167,10 @@ def test_the_newest_of_two_writes_and_both_show_the_same(topics: Connection) -> 
     said: list[str] = []
     act(topics, "team-1", "team-2")
     with LiveBoard(topics, writes=True, tell=said.append) as first:
-        first.wait_until_ready(30)
+        first.wait_until_ready(120)
         assert first.is_writer
         with LiveBoard(topics, writes=True) as second:
-            second.wait_until_ready(30)
+            second.wait_until_ready(120)
             with busy_teams(topics, random.Random(3)):
                 eventually(lambda: not first.is_writer and bool(said))
                 register_team(topics, "team-99")
@@ -184,7 +184,7 @@ def test_the_newest_of_two_writes_and_both_show_the_same(topics: Connection) -> 
 def test_a_writer_that_falls_silent_is_replaced(topics: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_SILENCE_S", 1.0)
     with LiveBoard(topics, writes=True) as live:
-        live.wait_until_ready(30)
+        live.wait_until_ready(120)
         act(topics, "team-1")
         # Another takes the id, and then does nothing with it.
         silent = Transactions(topics, WRITER)
@@ -196,7 +196,7 @@ def test_a_writer_that_falls_silent_is_replaced(topics: Connection, monkeypatch:
         silent.close()
         eventually(lambda: kept(topics).actions == {"team-1": 3})
     with LiveBoard(topics, writes=False) as again:
-        again.wait_until_ready(30)
+        again.wait_until_ready(120)
         assert (shown(again).actions, badges_of(again, "team-1")) == ({"team-1": 3}, ["first_action"])
 
 
@@ -204,7 +204,7 @@ def test_a_reader_never_takes_the_writers_id(topics: Connection, monkeypatch: py
     monkeypatch.setattr(session, "_SILENCE_S", 0.2)
     writer = Transactions(topics, WRITER)
     with LiveBoard(topics, writes=False) as live:
-        live.wait_until_ready(30)
+        live.wait_until_ready(120)
         act(topics, "team-1", "team-1")
         eventually(lambda: shown(live).actions == {"team-1": 2})
         assert "board_state" not in topics.reach().topics
@@ -217,7 +217,7 @@ def test_a_reader_never_takes_the_writers_id(topics: Connection, monkeypatch: py
 def test_deleting_its_state_makes_the_board_count_anew(topics: Connection) -> None:
     act(topics, *["team-1"] * 4)
     with LiveBoard(topics, writes=True) as live:
-        live.wait_until_ready(30)
+        live.wait_until_ready(120)
         eventually(lambda: kept(topics).actions == {"team-1": 4})
         delete_topic(topics, "board_state")
         register_team(topics, "team-2")

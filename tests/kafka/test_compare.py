@@ -184,7 +184,7 @@ def test_an_instance_that_stands_still_is_explained_by_its_position(
 def ready(*instances: Running) -> None:
     for instance in instances:
         for table in instance.tables:
-            table.replica.wait_until_ready(30)
+            table.replica.wait_until_ready(120)
 
 
 def altered(instance: Instance, topic: str, alter: Callable[[Store], None]) -> None:

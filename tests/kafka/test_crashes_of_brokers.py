@@ -161,7 +161,7 @@ def test_a_group_that_was_committed_to_while_the_broker_was_away_is_committed_to
             group.commit({topic_name: Position({0: 2})})
     fragile.start()
 
-    eventually(lambda: _is_committed(group, topic_name), within_s=60)
+    eventually(lambda: _is_committed(group, topic_name))
 
 
 def _is_committed(group: GroupPosition, topic: str) -> bool:

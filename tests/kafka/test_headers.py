@@ -47,7 +47,7 @@ def users(connection: Connection, topic: str) -> Table:
 @pytest.fixture
 def server(connection: Connection, topic: str, tmp_path: Path) -> Iterator[Running]:
     with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
-        made.tables[0].replica.wait_until_ready(60)
+        made.tables[0].replica.wait_until_ready(120)
         yield made
 
 

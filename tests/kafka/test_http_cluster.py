@@ -52,7 +52,7 @@ def served(
     home = home_of(cluster, folder)
     with running(cluster.connection, [*map(Wanted.parse, wanted)], folder / "data", Front(port=0), home=home) as made:
         for table in made.tables:
-            table.replica.wait_until_ready(30)
+            table.replica.wait_until_ready(120)
         eventually(lambda: cluster_at(made.url)["state"] == "connected")
         yield made
 
@@ -221,7 +221,7 @@ def test_the_lag_of_a_table_that_follows_no_more_is_not_known(
 ) -> None:
     with running(connection, [Wanted.parse(f"users={topics[0]}")], tmp_path, Front(port=0)) as made:
         (table,) = made.tables
-        table.replica.wait_until_ready(30)
+        table.replica.wait_until_ready(120)
         before = table.lag
         table.replica.close()
         assert (before, table.replica.state.name, table.lag) == (0, "failed", None)

@@ -62,7 +62,7 @@ class Fuzzed(NamedTuple):
         return len(list(folder.iterdir())) if folder.exists() else 0
 
     def get(self, path: str) -> tuple[int, bytes]:
-        asking = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        asking = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             asking.request("GET", path)
             told = asking.getresponse()
@@ -85,7 +85,7 @@ def server(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> 
     secrets = (str(folder), str(Path.home()), str(Path(__file__).parents[2]), connection.bootstrap_servers)
     yield Fuzzed(process.pid, int(ready.rpartition(":")[2]), folder / "errors", secrets)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     delete_topic(connection, TOPIC)
     assert process.returncode == 0
 
@@ -169,7 +169,7 @@ def test_no_request_is_smuggled_in_the_body_of_another(
 def test_a_body_that_breaks_off_is_not_written(
     connection: Connection, fuzzed: Fuzzed, headers: str, body: bytes, leaves: str
 ) -> None:
-    with socket.create_connection(("127.0.0.1", fuzzed.port), timeout=5) as sender:
+    with socket.create_connection(("127.0.0.1", fuzzed.port), timeout=60) as sender:
         sender.sendall(put("/tables/users/rows/broken", headers, body=body))
         if leaves == "in order":
             sender.shutdown(socket.SHUT_WR)
@@ -185,7 +185,7 @@ def test_a_body_that_breaks_off_is_not_written(
 
 
 def test_a_client_that_sends_its_body_later_still_reads_why_it_was_refused(fuzzed: Fuzzed) -> None:
-    with socket.create_connection(("127.0.0.1", fuzzed.port), timeout=5) as sender:
+    with socket.create_connection(("127.0.0.1", fuzzed.port), timeout=60) as sender:
         for number in range(20):
             sender.sendall(put("/nothing", "Content-Length: 100000"))
             time.sleep(0.01)
@@ -243,8 +243,8 @@ def test_large_heads_and_bodies_are_not_kept(bounded: Fuzzed) -> None:
 
 
 def test_connections_that_are_never_used_keep_nobody_waiting(bounded: Fuzzed) -> None:
-    unused = [socket.create_connection(("127.0.0.1", bounded.port), timeout=5) for _ in range(UNUSED)]
-    slow = [socket.create_connection(("127.0.0.1", bounded.port), timeout=5) for _ in range(20)]
+    unused = [socket.create_connection(("127.0.0.1", bounded.port), timeout=60) for _ in range(UNUSED)]
+    slow = [socket.create_connection(("127.0.0.1", bounded.port), timeout=60) for _ in range(20)]
     ends_at = time.monotonic() + 20
     ended = 0
     for number in range(1000):
@@ -280,7 +280,7 @@ def test_what_is_no_token_opens_nothing_and_no_token_is_told(
 
 
 def test_one_connection_carries_many_requests_of_all_kinds(fuzzed: Fuzzed) -> None:
-    asking = http.client.HTTPConnection("127.0.0.1", fuzzed.port, timeout=15)
+    asking = http.client.HTTPConnection("127.0.0.1", fuzzed.port, timeout=60)
 
     def told(method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
         asking.request(method, path, body, {name.replace("_", "-"): text for name, text in headers.items()})

@@ -24,7 +24,7 @@ def served(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> 
     create_topic(connection, TOPIC)
     folder: Path = tmp_path_factory.mktemp("methods")
     with running(connection, [Wanted.parse(f"users={TOPIC}")], folder, Front(port=0)) as made:
-        made.tables[0].replica.wait_until_ready(60)
+        made.tables[0].replica.wait_until_ready(120)
         yield made
     delete_topic(connection, TOPIC)
 

@@ -44,7 +44,7 @@ def served(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> 
     folder = tmp_path_factory.mktemp("openapi")
     with running(connection, wanted, folder, Front(port=0), limits=Limits(wait_s=0.05)) as made:
         for table in made.tables:
-            table.replica.wait_until_ready(30)
+            table.replica.wait_until_ready(120)
         yield made
     for each in wanted:
         delete_topic(connection, each.topic)
@@ -65,7 +65,7 @@ def test_where_tokens_are_needed_the_document_says_so(connection: Connection, to
     front = Front(port=0, tokens=Tokens(reading=[], writing=[TOKEN]))
     wanted = [Wanted.parse(f"users={topic_name}")]
     with running(connection, wanted, tmp_path, front, limits=Limits(wait_s=0.05)) as made:
-        made.tables[0].replica.wait_until_ready(30)
+        made.tables[0].replica.wait_until_ready(120)
         few = ("--max-examples", "2", "--phases", "examples,coverage", "-H", f"Authorization: Bearer {TOKEN}")
         run = schemathesis(f"{made.url}/openapi.json", *few, *NO_STREAMS)
     assert run.returncode == 0, told_by(run)
@@ -140,14 +140,14 @@ def test_the_events_of_a_stream_are_what_the_document_says(connection: Connectio
 
 
 def write(served: Running, table: str, lines: bytes) -> None:
-    asking = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=15)
+    asking = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=60)
     asking.request("POST", f"/tables/{table}/rows", lines)
     assert asking.getresponse().status == 200
     asking.close()
 
 
 def test_head_has_the_headers_of_get_and_no_body(served: Running) -> None:
-    asking, seen = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=15), 0
+    asking, seen = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=60), 0
     eventually(lambda: told(served.url, "/topics/openapi-users")[0] == 200)
     for table in CODECS:
         asking.request("PUT", f"/tables/{table}/rows/{KEYS[table]}", VALUES[table])

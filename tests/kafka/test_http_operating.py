@@ -39,14 +39,14 @@ def written(connection: Connection) -> str:
 @pytest.fixture
 def served(connection: Connection, written: str, tmp_path: Path) -> Iterator[Running]:
     with running(connection, [Wanted.parse(f"users={written}")], tmp_path, Front(port=0)) as made:
-        made.tables[0].replica.wait_until_ready(30)
+        made.tables[0].replica.wait_until_ready(120)
         yield made
 
 
 def get(
     served: Running, path: str, method: str = "GET", body: bytes | None = None, **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
-    asking = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=15)
+    asking = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=60)
     try:
         spelt = {name.replace("_", "-"): text for name, text in headers.items()}
         asking.request(method, path, body=body, headers=spelt)
@@ -62,7 +62,7 @@ def test_with_tokens_reads_and_writes_are_apart_and_health_is_open(
     tokens = Tokens(reading=[READ], writing=[WRITE])
     front = Front(port=0, host=ALL, tokens=tokens)
     with running(connection, [Wanted.parse(f"users={written}")], tmp_path, front) as made:
-        made.tables[0].replica.wait_until_ready(30)
+        made.tables[0].replica.wait_until_ready(120)
         served = replace(made, url=made.url.replace(ALL, "127.0.0.1"))
         for path in ("/tables", "/tables/users/rows/long", "/users", "/metrics", "/tables/users/changes", "/changes"):
             status, headers, body = get(served, path)
@@ -141,7 +141,7 @@ def test_each_request_has_a_line_in_the_access_log(connection: Connection, writt
     out = io.BytesIO()
     access = AccessLog(out)
     with running(connection, [Wanted.parse(f"users={written}")], tmp_path, Front(port=0, access=access)) as served:
-        served.tables[0].replica.wait_until_ready(30)
+        served.tables[0].replica.wait_until_ready(120)
         _, _, body = get(served, "/tables/users/rows/long")
         get(served, "/tables/users/rows/%0Anew%22line", authorization=f"Bearer {READ}")
         reader = ChangeReader(served.url, "/tables/users/changes")

@@ -34,7 +34,7 @@ def topic(connection: Connection, topic_name: str) -> str:
 @pytest.fixture
 def served(connection: Connection, topic: str, tmp_path: Path) -> Iterator[Running]:
     with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
-        made.tables[0].replica.wait_until_ready(30)
+        made.tables[0].replica.wait_until_ready(120)
         yield made
 
 
@@ -46,7 +46,7 @@ def address_of(url: str) -> tuple[str, int]:
 def get(
     url: str, path: str, method: str = "GET", headers: dict[str, str] | None = None
 ) -> tuple[int, dict[str, str], bytes]:
-    asking = http.client.HTTPConnection(*address_of(url), timeout=15)
+    asking = http.client.HTTPConnection(*address_of(url), timeout=60)
     try:
         asking.request(method, path, headers=headers or {})
         told = asking.getresponse()
@@ -71,7 +71,7 @@ def test_a_row_is_read_over_http_and_not_sent_twice(connection: Connection, topi
 
 
 def test_one_connection_asks_many_times(served: Running) -> None:
-    asking = http.client.HTTPConnection(*address_of(served.url), timeout=15)
+    asking = http.client.HTTPConnection(*address_of(served.url), timeout=60)
     for _ in range(50):
         asking.request("GET", "/tables/users/rows/nobody")
         told = asking.getresponse()
@@ -188,7 +188,7 @@ def started(lastword: CommandLine, *words: str) -> tuple[subprocess.Popen[str], 
 
 def ended(process: subprocess.Popen[Any]) -> tuple[int, str, str]:
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     return process.returncode, out, err
 
 

@@ -186,7 +186,7 @@ def test_more_writes_than_may_wait_are_refused(users: ServedTable) -> None:
 
 def test_rows_are_written_over_real_sockets(connection: Connection, topic: str, tmp_path: Path) -> None:
     with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
-        asking = http.client.HTTPConnection(made.url.removeprefix("http://"), timeout=15)
+        asking = http.client.HTTPConnection(made.url.removeprefix("http://"), timeout=60)
         positions = []
         for method, path, body in (
             ("PUT", "/tables/users/rows/a", b'{"n":1}'),

@@ -53,10 +53,10 @@ def test_a_killed_owner_of_a_temporary_cluster_leaves_no_broker_and_no_folder(ow
     owner, broker = start_owner(owners, None)
     with owner:
         owner.kill()
-    eventually(lambda: not alive(broker), within_s=10)
+    eventually(lambda: not alive(broker))
     temporary = Path(owners.environ["TMPDIR"])
-    eventually(lambda: not list(temporary.glob("lastword-*")), within_s=10)
-    eventually(lambda: running_with(temporary) == [], within_s=10)
+    eventually(lambda: not list(temporary.glob("lastword-*")))
+    eventually(lambda: running_with(temporary) == [])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux binds a child's life to its parent's")
@@ -65,7 +65,7 @@ def test_a_killed_warden_takes_the_broker_along_and_its_owner_still_cleans_up(ow
     with owner:
         (warden,) = running_with(f"warden.py {owner.pid}")
         os.kill(int(warden.split()[0]), signal.SIGKILL)
-        eventually(lambda: not alive(broker), within_s=10)
+        eventually(lambda: not alive(broker))
         assert owner.poll() is None
         owner.communicate("\n", timeout=60)
     assert owner.returncode == 0
@@ -76,7 +76,7 @@ def test_a_killed_owner_of_a_named_cluster_leaves_its_data(owners: CommandLine) 
     owner, broker = start_owner(owners, "dev")
     with owner:
         owner.kill()
-    eventually(lambda: not alive(broker), within_s=10)
+    eventually(lambda: not alive(broker))
 
     started = json.loads(owners("broker", "start", "--cluster", "dev", "--json"))
 
@@ -129,7 +129,7 @@ def test_up_ends_in_order_when_asked_to(house: CommandLine, number: signal.Signa
 def test_up_that_is_interrupted_while_it_starts_leaves_nothing_running(house: CommandLine) -> None:
     up = house.start("up", "--cluster-only", stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     with up:
-        eventually(lambda: len(running_with(house.home)) > 0, within_s=30)
+        eventually(lambda: len(running_with(house.home)) > 0)
         os.killpg(up.pid, signal.SIGINT)
         said, complaints = up.communicate(timeout=60)
     assert (up.returncode, complaints) == (130, "")
@@ -144,7 +144,7 @@ def test_up_after_everything_was_killed_says_it_recovered_and_has_the_whole_tabl
         for process in [*running_with(house.home), *running_with(f"warden.py {up.pid}")]:
             os.kill(int(process.split()[0]), signal.SIGKILL)
         up.kill()
-    eventually(lambda: running_with(house.home) == [], within_s=10)
+    eventually(lambda: running_with(house.home) == [])
 
     said = house("up", "--cluster-only", "--detach")
 

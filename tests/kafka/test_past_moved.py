@@ -199,7 +199,7 @@ def test_partitions_that_were_added_are_followed_and_split_keys_are_counted(
             running.wait_for(users.put(new, 3))
             users.delete(new)
         with Table(connection, topic_name).replica(tmp_path / "away") as returned:
-            eventually(lambda: running.position == returned.position, within_s=40)
+            eventually(lambda: running.position == returned.position)
             for replica in (running, returned):
                 assert dict(replica) == {f"key-{n}": 2 for n in range(20)}
                 assert (len(replica), sorted(replica.position)) == (20, [0, 1, 2, 3])

@@ -51,7 +51,7 @@ def test_nothing_of_an_open_transaction_is_shown_and_it_does_not_keep_the_table_
         eventually(lambda: "transaction is open" in str(replica.state.why))
         assert (replica.state.name, replica[b"a"]) == ("catching-up", 1)
         assert f"{topic_name}[0] since offset 1" in str(replica.state.why)
-        eventually(lambda: replica.state.name == "ready", within_s=10)
+        eventually(lambda: replica.state.name == "ready")
         assert "transaction is open" in str(replica.state.why)
         assert disagreements(replica, committed) == []
         producer.commit_transaction(30)
@@ -141,8 +141,8 @@ def test_a_leader_that_dies_is_followed_by_the_next_one(tmp_path: Path) -> None:
             with Table(connection, "users") as again:
                 again.put_many([(f"key-{n}", 2) for n in range(50)])
             # Well before anyone who asks the dead one gives up.
-            eventually(lambda: set(replica.values()) == {2}, within_s=20)
-            eventually(lambda: (len(replica), replica.state.name) == (50, "ready"), within_s=60)
+            eventually(lambda: set(replica.values()) == {2})
+            eventually(lambda: (len(replica), replica.state.name) == (50, "ready"))
 
 
 def test_an_open_transaction_that_came_later_does_not_keep_it_from_being_ready_for_ever_either(
@@ -156,7 +156,7 @@ def test_an_open_transaction_that_came_later_does_not_keep_it_from_being_ready_f
         with Table(connection, topic_name).replica(tmp_path, wait=False, transaction_patience_s=3.0) as replica:
             eventually(lambda: "transaction is open" in str(replica.state.why))
             open_ones.append(leave_open(connection, topic_name, [Put(key=b"t", value=b"1", partition=0)]))
-            eventually(lambda: replica.state.name == "ready", within_s=15)
+            eventually(lambda: replica.state.name == "ready")
     finally:
         for producer in open_ones:
             producer.abort_transaction(30)
@@ -218,7 +218,7 @@ def test_a_shorter_retention_is_stored_at_once_also_under_load(
         thread.start()
         try:
             alter_topic(connection, topic_name, settings={"delete.retention.ms": "60000"})
-            eventually(lambda: stored_retention(replica) == 60_000, within_s=15)
+            eventually(lambda: stored_retention(replica) == 60_000)
         finally:
             done.set()
             thread.join()
@@ -285,7 +285,8 @@ def test_closing_does_not_wait_for_a_broker_that_hangs(tmp_path: Path, connectio
     with LocalCluster(name="hangs", folder=tmp_path / "hangs", jars=JARS, owned=True) as cluster:
         cluster.start(port=0)
         assert cluster.spec is not None
-        hanging = Connection(bootstrap_servers=cluster.spec.bootstrap_servers)
+        # Whoever waits for the broker waits for longer than the test allows.
+        hanging = Connection(bootstrap_servers=cluster.spec.bootstrap_servers, patience_s=120)
         create_topic(hanging, topic_name, partitions=1)
         replica = Table(hanging, topic_name).replica(tmp_path / "replica", check_every_s=0.5)
         (broker,) = cluster.status()
@@ -298,7 +299,7 @@ def test_closing_does_not_wait_for_a_broker_that_hangs(tmp_path: Path, connectio
             took = time.monotonic() - began
         finally:
             os.kill(broker.pid, signal.SIGCONT)
-        assert took < 5
+        assert took < 40
     assert Position() == replica.position
 
 

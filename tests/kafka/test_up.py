@@ -80,9 +80,9 @@ class House:
 
     def more_users_come(self) -> int:
         """How many there were before these."""
-        eventually(lambda: self.users_written() is not None, within_s=60)
+        eventually(lambda: self.users_written() is not None)
         before = self.users_written() or 0
-        eventually(lambda: (self.users_written() or 0) > before, within_s=90)
+        eventually(lambda: (self.users_written() or 0) > before)
         return before
 
 
@@ -92,7 +92,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     line = CommandLine(home=tmp_path_factory.mktemp("house"))
     made = House.start(line)
     try:
-        eventually(made.all_run, within_s=60)
+        eventually(made.all_run)
         yield made
         assert line("down").splitlines() == ["ended users, serve", "1 broker(s) stopped"]
         assert line("down") == "nothing was running\n"
@@ -108,13 +108,13 @@ def is_again(house: House, name: str, gone: int) -> Callable[[], bool]:
 def test_a_part_or_the_broker_that_is_killed_is_started_again_and_shown(house: House) -> None:
     for name in ("serve", "users", "broker"):
         gone = house.kill(name)
-        eventually(is_again(house, name, gone), within_s=90)
+        eventually(is_again(house, name, gone))
         row = house.status()[name]
         assert row["restarts"] == 1
         assert row["last_exit"]["told"].startswith("was ended by SIGKILL" if name != "broker" else "ended: broker 1 is")
     house.more_users_come()
     # On a busy machine the users may have given up on a broker that was away for long: they come again, too.
-    eventually(house.all_run, within_s=60)
+    eventually(house.all_run)
     assert "serve was ended by SIGKILL, at 20" in house.line("status")
 
 
@@ -127,7 +127,7 @@ def test_after_a_kill_of_everything_the_next_start_goes_on(house: House) -> None
 
     again = House.start(house.line)
 
-    eventually(again.all_run, within_s=60)
+    eventually(again.all_run)
     assert again.more_users_come() >= written
     assert again.line("count", "user-profiles") == "10\n"
 

@@ -45,7 +45,7 @@ def told(url: str, path: str, method: str = "GET", **headers: str) -> tuple[int,
     """The status and the JSON that is answered."""
     request = Request(f"{url}{path}", method=method, headers=headers)  # noqa: S310
     try:
-        with urlopen(request, timeout=15) as answer:  # noqa: S310
+        with urlopen(request, timeout=60) as answer:  # noqa: S310
             return answer.status, json.load(answer)
     except HTTPError as refused:
         return refused.code, json.load(refused)

@@ -25,7 +25,7 @@ class CommandLine:
     def start(self, *words: str, **pipes: Any) -> subprocess.Popen[str]:
         return subprocess.Popen(self._command(words), env=self.environment(), text=True, **pipes)
 
-    def run(self, *words: str, given: str | None = None, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, given: str | None = None, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             self._command(words), env=self.environment(), input=given, capture_output=True, text=True, timeout=timeout_s
         )

@@ -20,7 +20,7 @@ class ChangeReader:
 
     def __init__(self, url: str, path: str, **headers: str) -> None:
         host, _, port = url.removeprefix("http://").partition(":")
-        self.socket = socket.create_connection((host, int(port)), timeout=15)
+        self.socket = socket.create_connection((host, int(port)), timeout=60)
         told = "".join(f"{name.replace('_', '-')}: {text}\r\n" for name, text in headers.items())
         self.socket.sendall(f"GET {path} HTTP/1.1\r\nhost: {host}:{port}\r\n{told}\r\n".encode())
         self._raw = b""
@@ -55,7 +55,7 @@ class ChangeReader:
                 yield event
                 give_up_at = time.monotonic() + timeout_s
 
-    def take(self, count: int, timeout_s: float = 10.0) -> list[Event]:
+    def take(self, count: int, timeout_s: float = 60.0) -> list[Event]:
         events = self.events(timeout_s)
         return [next(events) for _ in range(count)]
 

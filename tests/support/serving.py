@@ -73,7 +73,7 @@ class Instance:
         self._ended()
 
     def ask(self, path: str, method: str = "GET", body: bytes | None = None) -> Answer:
-        asking = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        asking = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             asking.request(method, path, body)
             told = asking.getresponse()
@@ -83,7 +83,7 @@ class Instance:
 
     def _ended(self) -> int:
         assert self._process is not None
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=60)
         code, self._process = self._process.returncode, None
         return code
 

@@ -82,7 +82,7 @@ def test_ivy_ends_with_us_whatever_ends_us(tmp_path: Path, proxy: socket.socket,
         with accept(proxy) as ivy:
             os.killpg(fetching.pid, end)  # the whole group, as a terminal does with a Ctrl-C
             assert_hung_up(ivy)
-        fetching.communicate(timeout=10)
+        fetching.communicate(timeout=120)
 
     assert fetching.returncode == -end
     if end == signal.SIGINT:
@@ -104,7 +104,7 @@ def test_a_proxy_gets_its_password_and_the_error_does_not_show_it(
     fetching.start()
     sent = password_sent_to(proxy)
     proxy.close()
-    fetching.join(timeout=30)
+    fetching.join(timeout=120)
 
     assert sent == 'ann:se c"r\\et'
     assert [outcome.succeeded for outcome in outcomes] == [False]

@@ -116,7 +116,7 @@ def test_whoever_waited_finds_the_jars_that_the_other_process_fetched(tmp_path: 
         waiting.start()
         first_word = said.get(timeout=10)
         folder = fill(tmp_path)
-    waiting.join(timeout=10)
+    waiting.join(timeout=120)
 
     assert first_word == "waiting for another process that is fetching the broker's jars"
     assert said.empty()

@@ -50,7 +50,7 @@ def owner(tmp_path: Path) -> subprocess.Popen[str]:
 
 def end(process: subprocess.Popen[str]) -> None:
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=10)
+    process.communicate(timeout=120)
 
 
 def test_an_entry_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ class SlowGroup:
         self.committed.append(offset)
 
     def all_brought(self) -> None:
-        self._listener.join(timeout=10)
+        self._listener.join(timeout=120)
 
     def _bring(self, event: QueryProgressEvent) -> None:
         assert self.progress is not None

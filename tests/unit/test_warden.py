@@ -32,7 +32,7 @@ def sleeping(files: NodeFiles) -> tuple[list[str], NodeFiles]:
 
 
 def pid_of(files: NodeFiles) -> int:
-    eventually(lambda: running_pid(files) is not None, within_s=10)
+    eventually(lambda: running_pid(files) is not None)
     pid = running_pid(files)
     assert pid is not None
     return pid
@@ -129,14 +129,14 @@ def test_a_warden_removes_the_folder_also_when_the_process_ended_before_the_owne
         time.sleep(0.5)  # longer than the warden's round
         assert files.folder.exists()
         owner.kill()
-    eventually(lambda: not files.folder.exists(), within_s=10)
+    eventually(lambda: not files.folder.exists())
 
 
 def test_a_killed_owner_takes_along_what_it_owned(files: NodeFiles) -> None:
     with start_owner(files, then="time.sleep(60)") as owner:
         pid = pid_of(files)
         owner.kill()
-    eventually(lambda: not alive(pid), within_s=10)
+    eventually(lambda: not alive(pid))
 
 
 def test_a_process_that_the_owner_forked_does_not_keep_it_alive(files: NodeFiles) -> None:
@@ -151,7 +151,7 @@ def test_a_process_that_the_owner_forked_does_not_keep_it_alive(files: NodeFiles
         pid = pid_of(files)
         owner.kill()
         owner.wait()
-        eventually(lambda: not alive(pid), within_s=10)
+        eventually(lambda: not alive(pid))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux binds a child's life to its parent's")
@@ -160,7 +160,7 @@ def test_a_killed_warden_takes_along_what_it_ran(files: NodeFiles) -> None:
         pid = pid_of(files)
         (warden,) = running_with(f"warden.py {owner.pid}")
         os.kill(int(warden.split()[0]), signal.SIGKILL)
-        eventually(lambda: not alive(pid), within_s=10)
+        eventually(lambda: not alive(pid))
         owner.kill()
 
 
@@ -169,5 +169,5 @@ def test_a_warden_that_is_asked_to_end_ends_what_it_ran(files: NodeFiles) -> Non
         pid = pid_of(files)
         (warden,) = running_with(f"warden.py {owner.pid}")
         os.kill(int(warden.split()[0]), signal.SIGTERM)
-        eventually(lambda: not alive(pid), within_s=10)
+        eventually(lambda: not alive(pid))
         owner.kill()

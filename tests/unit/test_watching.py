@@ -65,7 +65,7 @@ def test_a_closed_watch_ends_even_while_it_waits() -> None:
     thread = threading.Thread(target=lambda: seen.extend(watch))
     thread.start()
     watch.close()
-    thread.join(10)
+    thread.join(120)
     assert not thread.is_alive()
     assert seen == []
 

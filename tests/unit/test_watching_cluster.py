@@ -62,7 +62,7 @@ def test_after_a_long_look_it_rests_four_times_as_long_unless_it_only_waited(why
     resting.join(1)
     assert resting.is_alive() is rests
     watch.close()
-    resting.join(5)
+    resting.join(120)
     assert not resting.is_alive()
 
 

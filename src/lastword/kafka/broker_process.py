@@ -20,7 +20,7 @@ from lastword.kafka.broker_log import refused_setting, without_frames
 from lastword.kafka.class_archive import ClassArchive, class_archive
 from lastword.kafka.cluster_files import ClusterSpec, NodeFiles
 from lastword.kafka.jars import broker_lock
-from lastword.kafka.java import Java
+from lastword.kafka.java import COMPILE_LATER, Java
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +93,7 @@ def broker_command(jvm: Jvm, files: NodeFiles) -> list[str]:
         "-Xms128m",
         "-Xmx1g",
         "-XX:+UseSerialGC",
+        *COMPILE_LATER,
         f"-Dlog4j2.configurationFile={files.logging.name}",  # in the broker's folder, where it runs
         "-Djava.awt.headless=true",
     ]

@@ -133,7 +133,7 @@ class LocalCluster:
     # A folder that is nobody's data: removed when the cluster ends.
     temporary: bool = False
     min_free_bytes: int = 512 * 1024 * 1024
-    ready_timeout_s: float = 60.0
+    ready_timeout_s: float = 120.0
     # Of the brokers' Java, instead of those that map the class archive.
     jvm_options: tuple[str, ...] = ()
     tell: Tell = _say_nothing

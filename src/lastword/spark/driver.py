@@ -13,20 +13,12 @@ import pyspark
 
 from lastword.core.quoting import quoted
 from lastword.kafka.class_archive import ClassArchive, class_archive
-from lastword.kafka.java import Java
+from lastword.kafka.java import COMPILE_LATER, Java
 from lastword.spark.client_settings import SECRET_PREFIX
 
 _HERE = Path(__file__).parent
 # Would send the JVM to another Spark, to settings that the caller has not given, or to a JVM that runs already.
 _MISLEADING = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS")
-# The costly compiler only for what runs ten times as long as usual: half of a short query's time was spent on code that
-# ran a few times more. (Without it altogether a start is faster still, and long jobs slower.)
-_COMPILE_LATER = (
-    "-XX:Tier4InvocationThreshold=50000",
-    "-XX:Tier4MinInvocationThreshold=6000",
-    "-XX:Tier4CompileThreshold=150000",
-    "-XX:Tier4BackEdgeThreshold=400000",
-)
 
 
 def spark_archive(java: Java, cache: Path, lock: str, jars: tuple[Path, ...]) -> ClassArchive:
@@ -38,7 +30,7 @@ def spark_archive(java: Java, cache: Path, lock: str, jars: tuple[Path, ...]) ->
 def java_options(archive: ClassArchive, given: str) -> str:
     """The driver's Java options, in Spark's quoting; those given come last and so win."""
     log = f"-Dlog4j2.configurationFile={_HERE / 'log4j2.properties'}"
-    ours = ["-XX:-UsePerfData", *_COMPILE_LATER, *archive.options, log]
+    ours = ["-XX:-UsePerfData", *COMPILE_LATER, *archive.options, log]
     return " ".join([*map(quoted, ours), given]).strip()
 
 
