@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from lastword.core.errors import BadInput, BrokerFailed
 from lastword.kafka.local import LocalCluster
 from support.command_line import JARS
 from support.processes import running_with
+from support.waiting import eventually
 
 # Every letter that Java, log4j, a shell or a list of folders could take for something else.
 ODD = "jos\\é $HOME 日 %d ${x} 'q'"
@@ -58,6 +61,19 @@ def test_a_broker_maps_the_class_archive_that_setup_made(cluster: LocalCluster) 
 
 def pids(cluster: LocalCluster) -> list[int | None]:
     return [broker.pid for broker in cluster.status()]
+
+
+def test_a_free_port_that_is_taken_while_the_broker_starts_is_replaced_by_another(tmp_path: Path) -> None:
+    cluster = LocalCluster(name="raced", folder=tmp_path / "raced", jars=JARS, owned=True)
+    with cluster, ThreadPoolExecutor(1) as threads:
+        starting = threads.submit(cluster.start, port=0)
+        eventually(lambda: cluster.spec is not None)
+        assert cluster.spec is not None
+        # Formatting its folder takes the broker longer than this.
+        with socket.create_server(("127.0.0.1", cluster.spec.brokers[0].port)) as thief:
+            began = starting.result()
+            assert str(thief.getsockname()[1]) not in began.bootstrap_servers
+        assert cluster.connection.reach().brokers
 
 
 def test_a_cluster_without_a_name_leaves_nothing_behind_whatever_happens_in_the_block(

@@ -12,6 +12,7 @@ LastwordError                    exit 1: the thing asked for is not so
 │   ├── NotEnoughReplicas        fewer in-sync replicas than min.insync.replicas
 │   └── TopicChanged             the topic was deleted, or another one was made under its name
 ├── BrokerFailed                 exit 1: a local broker would not start or stop
+│   └── PortTaken                another process took its port while it started
 ├── JarsUnavailable              exit 1: the broker's jars could not be fetched or verified
 ├── PositionGone                 exit 1: an offset that was asked for is not in the log any more
 ├── ReplicaUnusable              exit 1: a replica's folder is in use, of another format or of another table
@@ -93,6 +94,10 @@ class BrokerFailed(LastwordError):
     def __init__(self, message: str, log_tail: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.log_tail = tuple(log_tail)
+
+
+class PortTaken(BrokerFailed):
+    """Another process took a port between the moment in which it was free and the broker's own start."""
 
 
 class JarsUnavailable(LastwordError):

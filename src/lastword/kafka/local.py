@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
-from lastword.core.errors import BadInput, BrokerFailed, NotFound
+from lastword.core.errors import BadInput, BrokerFailed, NotFound, PortTaken
 from lastword.kafka.broker_process import (
     Jvm,
     Warden,
@@ -52,6 +52,7 @@ from lastword.kafka.readiness import Readiness, await_ready, connection_to, cut_
 from lastword.kafka.security import Security, admin_settings, client_file, lock_of, remove_lock, write_client_file
 
 DEFAULT_PORT = 9092
+_PORT_TRIES = 4
 _SECURITY_WORDS = {
     "open": "open to everyone on this machine",
     "scram": "with --secure",
@@ -192,8 +193,15 @@ class LocalCluster:
             self._check_disk()
             done = _Bringing()
             # Once, unless one that ran ends while we wait for the others, as one that was killed a moment ago does.
+            tries = _PORT_TRIES if port == 0 else 1
             while done.readiness == "one ended":
-                self._bring_up(done, turn, _Asked(brokers=brokers, port=port, settings=settings, security=security))
+                try:
+                    self._bring_up(done, turn, _Asked(brokers=brokers, port=port, settings=settings, security=security))
+                except PortTaken:
+                    # Of free ports any other will do.
+                    tries -= 1
+                    if not tries:
+                        raise
         if done.readiness == "not yet":
             # Left alone: a broker with much to recover may need longer, and killed it would begin anew.
             files = nodes_on_disk(self.folder)[1]

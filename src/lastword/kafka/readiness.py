@@ -10,7 +10,7 @@ from typing import Literal
 from confluent_kafka import KafkaException
 from confluent_kafka.admin._config import ConfigResource
 
-from lastword.core.errors import BrokerFailed
+from lastword.core.errors import BrokerFailed, PortTaken
 from lastword.core.nearest import did_you_mean
 from lastword.kafka.broker_log import cut_off, last_lines, refused_setting, without_frames
 from lastword.kafka.cleaner_settings import CLEANER_SETTINGS
@@ -87,8 +87,12 @@ def _died(broker: BrokerSpec, files: NodeFiles, log_size: int) -> BrokerFailed:
     tail = without_frames(files.log_tail(200, since=log_size))
     text = "\n".join(tail)
     if "Address already in use" in text:
-        reason = "a port was taken while it started: start it again, or choose another with --port"
-    elif "Failed to acquire lock on file .lock" in text:
+        return PortTaken(
+            f"broker {broker.node_id} died while starting: a port was taken while it started: start it again, or "
+            "choose another with --port",
+            log_tail=tail[-12:],
+        )
+    if "Failed to acquire lock on file .lock" in text:
         reason = f"its data folder {files.data} is in use by another live process: stop that one first"
     elif "No space left on device" in text:
         reason = "the disk is full: make room and start it again"
