@@ -200,6 +200,32 @@ def test_a_listing_that_ends_early_for_no_known_reason_is_an_error_all_the_same(
         store.close()
 
 
+def test_rows_that_come_after_a_listing_began_are_not_in_it_and_are_no_damage(closed: Path, tmp_path: Path) -> None:
+    store = Store(shutil.copytree(closed, tmp_path / "store"), readable=lambda _: True)
+    try:
+        before, begun, listing = list(store.scan()), store.scan(), store.listing()
+        of_one_partition = store.keys_of(0)
+        next(begun), next(of_one_partition)
+        position, first = store.places[0].position, before[0].key or b""
+        late = [Record(b"zzz", b"late", 0, position, 0), Record(first, None, before[0].partition, 10**6, 0)]
+        store.apply(late, {record.partition: Place(position=record.offset + 1) for record in late})
+        assert list(begun) == before[1:]
+        assert list(of_one_partition) == [record.key for record in before if record.partition == 0][1:]
+        found = list[bytes]()
+        while True:
+            part = listing.next_slice(lambda key, _: key, most_rows=100, most_bytes=10**6)
+            # The same again, until it is taken.
+            assert listing.next_slice(lambda key, _: key, most_rows=100, most_bytes=10**6) == part
+            found += part.rows
+            listing.advance(part)
+            if part.is_last:
+                break
+        assert found == [record.key for record in before]
+        assert store.damage is None
+    finally:
+        store.close()
+
+
 def test_a_log_that_is_gone_is_missed_by_the_inventory_and_by_nobody_else(killed: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(killed, tmp_path / "store")
     oldest = min(folder.glob("*.log"))

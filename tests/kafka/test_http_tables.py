@@ -125,6 +125,9 @@ def test_a_cursor_that_was_altered_or_is_of_another_query_is_refused(users: Serv
 def test_a_limit_that_can_not_be_kept_is_refused_and_not_changed(users: ServedTable, limit: str) -> None:
     told = ask(service_of(users), f"/tables/users/rows?limit={limit}")
     assert (told.status, told.code) == (400, "bad_query")
+    assert told.json["error"]["message"] == "limit must be between 1 and 1000"
+    short = ask(service_of(users, page_rows=7), f"/users?limit={limit}")
+    assert (short.status, short.json) == (400, {"error": "limit must be between 1 and 7"})
 
 
 def test_the_count_is_exact(users: ServedTable) -> None:

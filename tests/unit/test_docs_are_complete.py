@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import re
 import sys
@@ -16,6 +17,7 @@ from lastword.replica.replica import Replica
 from lastword.replica.settings import ReplicaSettings
 from lastword.serve.limits import Limits
 from lastword.serve.metrics import Metrics, Requests
+from lastword.serve.row_streams import RowStreams
 from lastword.serve.streams import Streams
 from lastword.serve.waiting import Waiting
 
@@ -118,7 +120,8 @@ def test_everything_a_replica_offers_is_on_its_page(name: str) -> None:
 
 def test_every_metric_is_on_the_page_of_operating() -> None:
     page = (DOCS / "operating.md").read_text()
-    made = Metrics([], Requests(), Streams(Limits(), Waiting(Limits())))
+    row_streams = RowStreams(Limits(), asyncio.to_thread)
+    made = Metrics([], Requests(), Streams(Limits(), Waiting(Limits())), row_streams)
     names = {f"{each.name}_total" if each.type == "counter" else each.name for each in made.collect()}
     assert len(names) >= 10
     assert [name for name in sorted(names) if f"`{name}`" not in page] == []

@@ -42,6 +42,7 @@ from lastword.replica.layout import (
     unpack_rows,
 )
 from lastword.replica.ledger import Ledger
+from lastword.replica.listing import Listing
 
 _TABLE = b"table"
 _LEDGER = b"ledger"
@@ -91,9 +92,9 @@ class Store:
         self.db = self._opened()
         self._inventory = InventoryNote(folder)
         # Held while a commit changes the rows and what is told of them, so that nobody counts the one by the other.
-        self._turn = threading.Lock()
+        self._turn = threading.RLock()
         self.rows, self.others, self.kept, self._places_family = (
-            Family(self.db.get_column_family(name), self._judged) for name in _FAMILIES
+            Family(self.db.get_column_family(name), self._judged, self._turn) for name in _FAMILIES
         )
         self.handles = {name: self.db.get_column_family_handle(name) for name in _FAMILIES}
         try:
@@ -187,6 +188,11 @@ class Store:
         with self._turn:
             expected = len(self) if start == b"" and end is None else None
             return self.rows.items(start, end, expected=expected)
+
+    def listing(self) -> Listing:
+        """All rows as they are now, for who takes them a slice at a time."""
+        with self._turn:
+            return Listing(self.rows.cursor(), self.position, expected=len(self))
 
     def keys_of(self, partition: int) -> Iterator[bytes]:
         """In key order, the keys that have a live row in the partition, shown or not."""

@@ -31,7 +31,7 @@ class Limits:
     # Open change streams, and what is kept of a table's newest changes for those who are slow.
     streams: int = 256
     stream_bytes: int = 8 * 1024 * 1024
-    # A reader of changes who takes nothing for so long is cut off.
+    # A reader of changes, or of a large answer, who takes nothing for so long is cut off.
     stall_s: float = 30.0
     heartbeat_s: float = 15.0
 

@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector
 from lastword.core.position import Position
 from lastword.replica.store import Store
 from lastword.serve.answers import Answer, Refused
+from lastword.serve.row_streams import RowStreams
 from lastword.serve.streams import Streams
 from lastword.serve.tables import ServedTable
 
@@ -44,10 +45,13 @@ class Requests:
 class Metrics(Collector):
     """The answer to `/metrics`, made when it is asked for."""
 
-    def __init__(self, tables: Iterable[ServedTable], requests: Requests, streams: Streams) -> None:
+    def __init__(
+        self, tables: Iterable[ServedTable], requests: Requests, streams: Streams, row_streams: RowStreams
+    ) -> None:
         self._tables = tables
         self._requests = requests
         self._streams = streams
+        self._row_streams = row_streams
         self._registry = CollectorRegistry()
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -60,10 +64,16 @@ class Metrics(Collector):
         yield from self._of_tables()
         yield from self._of_requests()
         yield GaugeMetricFamily("lastword_streams", "Open change streams.", value=self._streams.open)
+        under_way = len(self._row_streams.open)
+        yield GaugeMetricFamily("lastword_row_streams", "Answers with all rows that are under way.", value=under_way)
         cut = CounterMetricFamily("lastword_streams_cut", "Change streams that the server ended.", labels=["reason"])
-        for reason, count in self._streams.cut.items():
-            cut.add_metric([reason], count)
-        yield cut
+        rows_cut = CounterMetricFamily(
+            "lastword_row_streams_cut", "Answers with all rows that the server cut off.", labels=["reason"]
+        )
+        for metric, reasons in ((cut, self._streams.cut), (rows_cut, self._row_streams.cut)):
+            for reason, count in reasons.items():
+                metric.add_metric([reason], count)
+            yield metric
 
     def _of_tables(self) -> Iterator[Metric]:
         ready = GaugeMetricFamily("lastword_ready", "1 when the table is ready, else 0.", labels=["table"])

@@ -221,13 +221,13 @@ def _paths_of_rows(table: Described, limits: Limits) -> Node:
 def _short_paths(table: Described, limits: Limits) -> Node:
     name, key = table.name, key_parameter(table.key_codec, limits, "key", "path")
     value = bare_value(table)
-    listed = {"type": "array", "items": value, "maxItems": limits.page_rows}
+    listed = {"type": "array", "items": value}
     return {
         f"/{name}": reading(
             f"{name}_short_rows",
-            "Bare values in key order",
+            "All bare values in key order; a page of them with limit or cursor. An answer that breaks off is not whole",
             done(listed, [example_value(table)], headers={**FRESH, "link": LINK}),
-            parameters=[*paging(limits), min_position()],
+            parameters=[*paging(limits, short=True), min_position()],
             codes=("bad_cursor", *READS),
             short=True,
         ),

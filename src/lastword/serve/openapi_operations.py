@@ -87,7 +87,7 @@ _ETAG: Node = {
     "schema": {"type": "string", "pattern": '^(W/)?"[A-Za-z0-9+/_-]{8}-[0-9]+-[0-9]+"$'},
 }
 LINK: Node = {
-    "description": "The address of the next page; not there after the last one.",
+    "description": "The address of the next page; not there after the last one, nor where all rows are given.",
     "schema": {"type": "string", "pattern": '^<[^>]+>; rel="next"$'},
 }
 FRESH: Node = {"x-lastword-position": _POSITION}
@@ -227,13 +227,16 @@ def if_none_match(what: str = "the row") -> Node:
     }
 
 
-def paging(limits: Limits) -> list[Node]:
+def paging(limits: Limits, *, short: bool = False) -> list[Node]:
+    """Of a list; the short one has all rows where neither is given."""
     most = limits.page_rows
+    size: Node = {"type": "integer", "minimum": 1, "maximum": most}
     return [
         {
             "name": "limit",
             "in": "query",
-            "schema": {"type": "integer", "minimum": 1, "maximum": most, "default": most},
+            "description": "How many rows a page has at most.",
+            "schema": size if short else {**size, "default": most},
             "example": min(10, most),
         },
         {

@@ -13,7 +13,7 @@ import select
 import socket
 import stat
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 # Less than a socket has room for when it says that it has some.
 _SLICE_BYTES = 64 * 1024
@@ -77,6 +77,11 @@ class Outlet:
     async def until_gone(self) -> None:
         await self._protocol.client_disconnect()
 
+    def cut(self) -> None:
+        """Ends the connection where it is: what was sent so far can't be taken for a whole answer."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         self._socket.close()
 
@@ -88,11 +93,22 @@ class Outlet:
             async with asyncio.timeout(self._stall_s):
                 await room.wait()
         except TimeoutError:
-            with suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
+            self.cut()
             raise Stalled from None
         finally:
             loop.remove_writer(self._socket)
+
+
+class Streamed(Protocol):
+    """An answer that is sent as it is made: run once, and closed in any case."""
+
+    @property
+    def headers(self) -> list[tuple[str, str]]: ...
+
+    async def run(self, outlet: Outlet) -> None:
+        """Returns when the stream has ended, however it did."""
+
+    def close(self) -> None: ...
 
 
 def socket_of(client: str, port: int) -> socket.socket:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from lastword.core.position import Position
 from lastword.replica.replica import after_prefix
 from lastword.replica.store import Store
-from lastword.serve.answers import Refused
+from lastword.serve.answers import COMMON, Answer, Refused, answered_at
 from lastword.serve.keys import base64url, from_base64url, key_of, prefix_of
 from lastword.serve.limits import Limits
-from lastword.serve.rows import RowBody
+from lastword.serve.rows import RowBody, row_body, value_body
 from lastword.serve.tables import ServedTable
 
 _SEAL_BYTES = 8
@@ -54,6 +54,24 @@ def page_of(table: ServedTable, wanted: Range, limits: Limits, body: RowBody) ->
     return table.ask(lambda store: _page(store, table, wanted, limits.page_bytes, body))
 
 
+def rows_answer(table: ServedTable, given: dict[str, str], limits: Limits) -> Answer:
+    """A page of rows, with the cursor of the next one."""
+    bodies, cursor, position = page_of(table, range_of(table, given, limits), limits, row_body)
+    following = b"null" if cursor is None else b'"%b"' % cursor.encode()
+    content = b'{"rows":[%b],"next":%b,"position":"%b"}' % (b",".join(bodies), following, str(position).encode())
+    return Answer(200, [*COMMON, answered_at(position)], content)
+
+
+def values_answer(table: ServedTable, given: dict[str, str], limits: Limits) -> Answer:
+    """A page of bare values, with a link to the next one."""
+    bodies, cursor, position = page_of(table, range_of(table, given, limits), limits, value_body)
+    headers = [*COMMON, answered_at(position)]
+    if cursor is not None:
+        limit = f"&limit={given['limit']}" if "limit" in given else ""
+        headers.append(("link", f'</{table.name}?cursor={cursor}{limit}>; rel="next"'))
+    return Answer(200, headers, b"[%b]" % b",".join(bodies))
+
+
 def _page(store: Store, table: ServedTable, wanted: Range, page_bytes: int, body: RowBody) -> Page:
     # The position first: rows may be newer than it, never older.
     position, bodies, size, key = store.position, list[bytes](), 0, b""
@@ -70,9 +88,8 @@ def _limit(text: str | None, limits: Limits) -> int:
     if text is None:
         return limits.page_rows
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and 0 < int(text) <= limits.page_rows):
-        raise Refused(
-            400, "bad_query", "limit is no number that is taken here", f"give one from 1 to {limits.page_rows}"
-        )
+        message = f"limit must be between 1 and {limits.page_rows}"
+        raise Refused(400, "bad_query", message, "more rows come page after page, with the cursor of the page before")
     return int(text)
 
 

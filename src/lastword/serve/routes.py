@@ -50,14 +50,16 @@ METHODS = frozenset({"GET", "HEAD", "PUT", "DELETE", "POST"})
 _WRITES: dict[Kind, tuple[str, ...]] = {"row": ("PUT", "DELETE"), "rows": ("POST",), "compact": ("POST",)}
 # What is only done, and shows nothing.
 _ONLY_WRITES: frozenset[Kind] = frozenset({"compact"})
+# What asks for a page; without, the short form gives all rows.
+PAGING = frozenset({"limit", "cursor"})
 _PARAMETERS: dict[Kind, frozenset[str]] = {
     "table": frozenset({"min_position"}),
     "count": frozenset({"min_position"}),
-    "rows": frozenset({"prefix", "start", "end", "limit", "cursor", "min_position"}),
+    "rows": PAGING | {"prefix", "start", "end", "min_position"},
     "row": frozenset({"min_position"}),
     "changes": frozenset({"after"}),
     "all changes": frozenset({"tables", "after"}),
-    "short rows": frozenset({"limit", "cursor", "min_position"}),
+    "short rows": PAGING | {"min_position"},
     "short row": frozenset({"min_position"}),
     "short count": frozenset({"min_position"}),
 }

@@ -24,9 +24,8 @@ from lastword.kafka.ports import PortPicker
 from lastword.serve.access import Access, AccessLog
 from lastword.serve.answers import Answer
 from lastword.serve.bodies import pass_over, whole
-from lastword.serve.outlet import Gone, Outlet, Stalled, socket_of
+from lastword.serve.outlet import Gone, Outlet, Stalled, Streamed, socket_of
 from lastword.serve.service import Request, Service
-from lastword.serve.streams import Stream
 from lastword.serve.unsent import LARGE_BYTES, Hold
 
 LOOPBACK = "127.0.0.1"
@@ -162,7 +161,7 @@ class HttpServer:
         with closing(Outlet(protocol, connection, stall_s=self._stall_s)) as outlet:
             yield outlet
 
-    async def _run_stream(self, stream: Stream, scope: Any, protocol: Any) -> int:
+    async def _run_stream(self, stream: Streamed, scope: Any, protocol: Any) -> int:
         """How many bytes were sent until it ended."""
         sent = 0
         try:

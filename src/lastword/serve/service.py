@@ -22,8 +22,10 @@ from lastword.serve.keys import key_of
 from lastword.serve.limits import Limits
 from lastword.serve.metrics import Metrics, Requests
 from lastword.serve.openapi import document
-from lastword.serve.pages import page_of, range_of
-from lastword.serve.routes import METHODS, NOWHERE, OPEN_KINDS, Route, is_short, is_write, parameters, route_of
+from lastword.serve.outlet import Streamed
+from lastword.serve.pages import range_of, rows_answer, values_answer
+from lastword.serve.routes import METHODS, NOWHERE, OPEN_KINDS, PAGING, Route, is_short, is_write, parameters, route_of
+from lastword.serve.row_streams import RowStreams
 from lastword.serve.rows import point_read, row_body, value_body
 from lastword.serve.standing import readiness, standing
 from lastword.serve.streams import Stream, Streams
@@ -84,14 +86,15 @@ class Service:
         # Pages take milliseconds, in which the event loop answers hundreds of point reads.
         self._paging = ThreadPoolExecutor(_PAGES, thread_name_prefix="pages")
         self.streams = Streams(limits, self._waiting)
+        self._row_streams = RowStreams(limits, self._off_loop)
         self._requests = Requests()
-        self._metrics = Metrics(self._tables.values(), self._requests, self.streams)
+        self._metrics = Metrics(self._tables.values(), self._requests, self.streams, self._row_streams)
 
-    async def answer(self, request: Request) -> Answer | Stream:
+    async def answer(self, request: Request) -> Answer | Streamed:
         """The answer, whatever was asked, or a stream to be run; what is refused has the one error shape."""
         began = time.perf_counter()
         route = NOWHERE
-        told: Answer | Stream
+        told: Answer | Streamed
         try:
             route = route_of(request.path)
             told = await self._told(route, request)
@@ -107,7 +110,7 @@ class Service:
         self._requests.note(route.kind, method, status, time.perf_counter() - began)
         return told
 
-    async def _told(self, route: Route, request: Request) -> Answer | Stream:
+    async def _told(self, route: Route, request: Request) -> Answer | Streamed:
         writing = is_write(route, request.method)
         if writing:
             check_plain(request.query, request.headers)
@@ -119,7 +122,7 @@ class Service:
         # Two ways that never meet: no method that writes is answered by a read.
         return await (self._write(route, request) if writing else self._read(route, given, request))
 
-    async def _read(self, route: Route, given: dict[str, str], request: Request) -> Answer | Stream:
+    async def _read(self, route: Route, given: dict[str, str], request: Request) -> Answer | Streamed:
         if route.kind in ("changes", "all changes"):
             return await self._changes(route, given, request)
         if route.kind == "board changes":
@@ -134,7 +137,10 @@ class Service:
                 # What can never be answered must not wait first.
                 self._check(route, table, given)
                 await self._waiting.until(table, position_of(given["min_position"]))
-            answer = await self._of_one(route, table, given, request)
+            found = await self._of_one(route, table, given, request)
+            if not isinstance(found, Answer):
+                return _headers_alone(found) if request.method == "HEAD" else found
+            answer = found
         return await self._as_it_is_taken(answer, request) if is_long(answer) else answer
 
     async def _as_it_is_taken(self, answer: Answer, request: Request) -> Answer:
@@ -148,6 +154,7 @@ class Service:
         """Ends what waits and what streams, so that nothing holds up a stop; in the event loop."""
         self._waiting.stop()
         self.streams.stop()
+        self._row_streams.stop()
 
     def close(self) -> None:
         """To be called when no request comes any more."""
@@ -189,15 +196,19 @@ class Service:
         elif route.kind in ("rows", "short rows"):
             range_of(table, given, self._limits)
 
-    async def _of_one(self, route: Route, table: ServedTable, given: dict[str, str], request: Request) -> Answer:
+    async def _of_one(
+        self, route: Route, table: ServedTable, given: dict[str, str], request: Request
+    ) -> Answer | Streamed:
         match route.kind:
             case "row" | "short row":
                 key = key_of(route.key, table.key_codec, self._limits)
                 body = value_body if route.is_short else row_body
                 return point_read(table, key, request.headers.get("if-none-match"), body)
             case "rows" | "short rows":
-                page = self._rows if route.kind == "rows" else self._bare_values
-                return await self._off_loop(page, table, given)
+                if route.kind == "short rows" and given.keys().isdisjoint(PAGING):
+                    return await self._row_streams.begin(table, request.hold, request.headers.get("accept-encoding"))
+                page = rows_answer if route.kind == "rows" else values_answer
+                return await self._off_loop(page, table, given, self._limits)
             case "count" | "short count":
                 position, count = table.ask(lambda store: (store.position, len(store)))
                 return json_answer({"count": count}, answered_at(position))
@@ -206,7 +217,7 @@ class Service:
             case _:
                 raise NotImplementedError(route)
 
-    async def _changes(self, route: Route, given: dict[str, str], request: Request) -> Answer | Stream:
+    async def _changes(self, route: Route, given: dict[str, str], request: Request) -> Answer | Streamed:
         several = route.kind == "all changes"
         names = given.get("tables", ",".join(self._tables)).split(",") if several else [route.table]
         tables = [self._table(name) for name in dict.fromkeys(names)]
@@ -218,7 +229,7 @@ class Service:
             return Answer(499, [], b"")
         return _headers_alone(stream) if request.method == "HEAD" else stream
 
-    def _board_changes(self, request: Request) -> Answer | Stream:
+    def _board_changes(self, request: Request) -> Answer | Streamed:
         stream = BoardStream.begin(self.streams, self._served_board(), heartbeat_s=self._limits.heartbeat_s)
         return _headers_alone(stream) if request.method == "HEAD" else stream
 
@@ -274,21 +285,7 @@ class Service:
     async def _off_loop(self, work: Callable[..., _Done], *given: Any) -> _Done:
         return await asyncio.get_running_loop().run_in_executor(self._paging, work, *given)
 
-    def _rows(self, table: ServedTable, given: dict[str, str]) -> Answer:
-        bodies, cursor, position = page_of(table, range_of(table, given, self._limits), self._limits, row_body)
-        following = b"null" if cursor is None else b'"%b"' % cursor.encode()
-        told = b'{"rows":[%b],"next":%b,"position":"%b"}' % (b",".join(bodies), following, str(position).encode())
-        return Answer(200, [*COMMON, answered_at(position)], told)
 
-    def _bare_values(self, table: ServedTable, given: dict[str, str]) -> Answer:
-        bodies, cursor, position = page_of(table, range_of(table, given, self._limits), self._limits, value_body)
-        headers = [*COMMON, answered_at(position)]
-        if cursor is not None:
-            limit = f"&limit={given['limit']}" if "limit" in given else ""
-            headers.append(("link", f'</{table.name}?cursor={cursor}{limit}>; rel="next"'))
-        return Answer(200, headers, b"[%b]" % b",".join(bodies))
-
-
-def _headers_alone(stream: Stream) -> Answer:
+def _headers_alone(stream: Streamed) -> Answer:
     stream.close()
     return Answer(200, stream.headers, b"")

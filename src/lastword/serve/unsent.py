@@ -21,13 +21,7 @@ class Unsent:
     def take(self, size: int) -> None:
         """Refused when others hold so much already; an answer beside which nothing is held may have any size."""
         if self._held_bytes and self._held_bytes + size > self._most_bytes:
-            raise Refused(
-                503,
-                "too_many_unsent",
-                "too many large answers wait for their clients to read them",
-                "read the answers that you asked for; ask again soon",
-                [("retry-after", "1")],
-            )
+            raise too_many_unsent()
         self._held_bytes += size
 
     def give_back(self, size: int) -> None:
@@ -51,3 +45,13 @@ class Hold:
     def release(self) -> None:
         self._unsent.give_back(self._size)
         self._size = 0
+
+
+def too_many_unsent() -> Refused:
+    return Refused(
+        503,
+        "too_many_unsent",
+        "too many large answers wait for their clients to read them",
+        "read the answers that you asked for; ask again soon",
+        [("retry-after", "1")],
+    )
