@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 
 import pytest
 
 from lastword.board.live import LiveBoard
 from lastword.board.registering import register_team
+from lastword.board.topics import STATUS
 from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, NotFound, NotReady
 from lastword.core.position import Position
@@ -31,6 +34,7 @@ from support.boards import (
     tell_status,
     write,
 )
+from support.command_line import CommandLine
 from support.waiting import eventually
 
 
@@ -124,6 +128,45 @@ def test_the_teams_inside_the_pipeline_have_its_badges_and_its_lag(topics: Conne
         tell_status(topics, ["team-1", "team-2"], at=now_ms() - 11_000, tasks=1)
         eventually(lambda: row_of(live, "team-2")["lag"] is None)
         assert badges_of(live, "team-2") == ["connected", "shared_work"]
+
+
+def test_a_team_whose_work_was_ever_shared_has_the_badge_for_good(topics: Connection) -> None:
+    # The pipeline of an older version tells of its last batch alone: the badge is for any of them.
+    tell_status(topics, ["team-1"], tasks=3)
+    tell_status(topics, ["team-1"], tasks=1)
+    # A newer one says it in every status, also when nobody looked while it was so.
+    with LiveBoard(topics, writes=True) as live:
+        live.wait_until_ready(30)
+        eventually(lambda: "shared_work" in badges_of(live, "team-1"))
+        tell_status(topics, ["team-2"], tasks=1, most_tasks=5)
+        eventually(lambda: "shared_work" in badges_of(live, "team-2"))
+    # Another board, when nothing says so any more but its own state.
+    delete_topic(topics, STATUS)
+    tell_status(topics, ["team-1", "team-2"], tasks=1)
+    with LiveBoard(topics, writes=True) as live:
+        live.wait_until_ready(30)
+        eventually(lambda: row_of(live, "team-1").get("kind") == "inside")
+        for team in ("team-1", "team-2"):
+            assert badges_of(live, team) == ["connected", "shared_work"]
+
+
+def test_the_command_that_is_advised_makes_topics_that_take_what_teams_write(
+    topics: Connection, lastword: CommandLine
+) -> None:
+    for topic in ("new_users", "actions", "team_stats"):
+        delete_topic(topics, topic)
+    refused = lastword.run("board")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "no topic 'actions' and no topic 'team_stats' at " in refused.stderr
+    (advised,) = re.findall(r"make them with  lastword (.+?), or ", refused.stderr)
+    lastword(*advised.split())
+    # As a team does it: actions have no key, and numbers have that of the team.
+    act(topics, "team-1", "team-2")
+    write(topics, "team_stats", ("team-1", stats("team-1", 5, 2)))
+    rows = [json.loads(line) for line in lastword("board", "--json").splitlines()]
+    assert [(row["team"], row["actions"], row["processed"]) for row in rows] == [("team-1", 1, 5), ("team-2", 1, None)]
+    # What is there stays as it is.
+    assert lastword(*advised.split()).count("team-") == 2
 
 
 def test_an_old_status_gives_no_badge(topics: Connection) -> None:

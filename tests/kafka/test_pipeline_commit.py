@@ -16,7 +16,7 @@ from lastword.kafka.connection import Connection
 from lastword.kafka.reading import read_log
 from lastword.kafka.topics import create_topic, delete_topic
 from lastword.kafka.transactions import Transactions
-from lastword.pipeline.progress import Progress, progress_record, transactional_id
+from lastword.pipeline.progress import Progress, newest_progress, progress_record, transactional_id
 from lastword.pipeline.source import Share, Shares
 from lastword.pipeline.task import CommitTask
 from support.compacted_logs import wait_for_markers
@@ -210,6 +210,18 @@ def test_one_of_several_tasks_keeps_no_id(task: CommitTask, taking: Taking) -> N
 
     assert len(taking.ids) == 2
     assert len(emitted(task)) == 2
+
+
+def test_how_many_tasks_ever_shared_the_work_is_committed_with_it(task: CommitTask) -> None:
+    shared = Shares([Share(1, 3, 4, 0)], is_only_task=False, busy_tasks=3)
+    rows = iter([batch(valid(3, (0, b"a"))), batch(end(4, 1))])
+    (report,) = [row for each in task.results(shared, rows) for row in each.to_pylist()]
+    later = run(task, [Share(1, 4, 5, report["offset"])], batch(valid(4, (0, b"b"))))[1]
+
+    assert (json.loads(report["progress"])["most_tasks"], later["progress"]["most_tasks"]) == (3, 3)
+    kept = newest_progress(task.connection, task.changelog, 1)
+    assert kept is not None
+    assert kept.progress.most_tasks == 3
 
 
 def test_a_task_of_another_start_of_the_driver_takes_the_ids_anew(task: CommitTask, taking: Taking) -> None:

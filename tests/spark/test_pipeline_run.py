@@ -102,6 +102,22 @@ def test_matches_rejects_and_tables_are_those_of_a_recount_and_go_on_after_a_sto
     assert len(recounted(connection, plan).rejects) == 2 * len(BAD)
 
 
+def test_work_that_several_tasks_shared_is_in_every_later_status(
+    spark: SparkSession, connection: Connection, plan: Pipeline
+) -> None:
+    produce(connection, plan, [*map(some_user, range(2_500))])
+    with running(spark, plan):
+        eventually(lambda: settled(connection, plan), within_s=60)
+        # A small batch, which is one task. A status that is written now tells of it alone.
+        produce(connection, plan, [some_user(2_500)])
+        eventually(lambda: settled(connection, plan), within_s=60)
+        eventually(lambda: status(connection, plan).get("batch", {}).get("tasks") == 1, within_s=60)
+        assert status(connection, plan)["most_tasks"] == 3
+    with running(spark, plan):
+        eventually(lambda: status(connection, plan)["generation"] == 2, within_s=60)
+        assert status(connection, plan)["most_tasks"] == 3
+
+
 def test_many_records_are_a_task_for_each_partition_and_batches_are_bounded(
     spark: SparkSession, connection: Connection, plan: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:

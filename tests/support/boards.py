@@ -66,7 +66,13 @@ def act(connection: Connection, *teams: str) -> None:
 
 
 def tell_status(
-    connection: Connection, teams: Iterable[str], *, at: int | None = None, tasks: int = 1, lag: int = 7
+    connection: Connection,
+    teams: Iterable[str],
+    *,
+    at: int | None = None,
+    tasks: int = 1,
+    most_tasks: int | None = None,
+    lag: int = 7,
 ) -> None:
     """What the pipeline of the inside teams says of itself."""
     if STATUS not in connection.reach().topics:
@@ -77,6 +83,7 @@ def tell_status(
         "lag": lag,
         "tables": {"team_stats": {team: {"processed": 0, "flagged": 0} for team in teams}},
         "batch": {"tasks": tasks},
+        **({} if most_tasks is None else {"most_tasks": most_tasks}),
     }
     write(connection, STATUS, ("teams", json.dumps(row).encode()))
 

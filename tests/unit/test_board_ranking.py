@@ -86,6 +86,9 @@ def test_badges_are_shown_in_their_order_whenever_they_were_earned() -> None:
         (status(), Seen(kind="inside", is_connected=True, lag=3)),
         (status(lag=None), Seen(kind="inside", is_connected=True)),
         (status(batch={"tasks": 2}), Seen(kind="inside", is_connected=True, shares_work=True, lag=3)),
+        (status(most_tasks=2), Seen(kind="inside", is_connected=True, shares_work=True, lag=3)),
+        (status(most_tasks=0), Seen(kind="inside", is_connected=True, lag=3)),
+        (status(most_tasks=5, at=NOW - 10_000), Seen(kind="inside", shares_work=True)),
         (status(at=NOW - 9_999), Seen(kind="inside", is_connected=True, lag=3)),
         (status(at=NOW - 10_000), Seen(kind="inside")),
     ],
@@ -104,6 +107,7 @@ def test_what_is_no_status_says_nothing(value: bytes | None) -> None:
     assert Status.read(value) is None
     assert status(at="now") is None
     assert status(batch=[]) is None
+    assert status(most_tasks="2") is None
     assert status(tables={}) is None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import msgspec
@@ -42,20 +42,25 @@ class Status:
 
     at: int
     lag: int | None
-    tasks: int
+    most_tasks: int  # that ever shared the work of a batch, as far as is known
     teams: frozenset[str]
+
+    def after(self, before: Status | None) -> Status:
+        """The same, with what an earlier one has said about shared work."""
+        return self if before is None else replace(self, most_tasks=max(self.most_tasks, before.most_tasks))
 
     @classmethod
     def read(cls, value: bytes | None) -> Status | None:
         """None for what is no status."""
         try:
             row = msgspec.json.decode(value or b"null")
-            lag, tasks = row["lag"], row["batch"]["tasks"]
+            # Rows of older pipelines tell only of the last batch.
+            lag, tasks = row["lag"], max(row["batch"]["tasks"], row.get("most_tasks", 0))
             teams = [name for name in row["tables"][STATS] if is_team_name(name)]
             is_right = isinstance(row["at"], int) and isinstance(tasks, int) and isinstance(lag, int | None)
         except (msgspec.MsgspecError, ValueError, TypeError, KeyError):
             return None
-        return cls(at=row["at"], lag=lag, tasks=tasks, teams=frozenset(teams[:MOST_TEAMS])) if is_right else None
+        return cls(at=row["at"], lag=lag, most_tasks=tasks, teams=frozenset(teams[:MOST_TEAMS])) if is_right else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +87,7 @@ def seen_teams(
     if status is not None:
         is_young = now - status.at < _YOUNG_MS
         lag = status.lag if is_young else None
-        inside = Seen(kind="inside", is_connected=is_young, shares_work=status.tasks >= 2, lag=lag)
+        inside = Seen(kind="inside", is_connected=is_young, shares_work=status.most_tasks >= 2, lag=lag)
         seen |= dict.fromkeys(status.teams, inside)
     return seen
 

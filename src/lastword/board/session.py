@@ -71,7 +71,8 @@ class Session:
                 trouble = trouble or failure
         for record in self._status_topic.hear():
             if record.key == PIPELINE.encode():
-                self._status = Status.read(record.value)
+                status = Status.read(record.value)
+                self._status = None if status is None else status.after(self._status)
         now = time.monotonic()
         if now >= self._show_at and (trouble is not None or self._is_current):
             self._look_around(trouble)

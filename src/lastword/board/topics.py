@@ -31,7 +31,7 @@ def refuse_missing(connection: Connection) -> None:
     if missing:
         raise NotFound(
             f"no topic {' and no topic '.join(map(repr, missing))} at {connection.bootstrap_servers}, and the board is "
-            f"made of them: start the teams with  lastword up, or make it with  lastword topic create {missing[0]}"
+            "made of them: make them with  lastword board --create, or start the teams with  lastword up"
         )
 
 

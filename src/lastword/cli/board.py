@@ -22,7 +22,8 @@ _EXAMPLE = """\
 lastword board
 lastword board --once
 lastword board --json | jq .actions
-lastword board --refused"""
+lastword board --refused
+lastword board --create"""
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
@@ -39,6 +40,11 @@ def parser(verb: str) -> argparse.ArgumentParser:
     made.add_argument(
         "--refused", action="store_true", help="what was refused instead: by team and reason, and the last records"
     )
+    made.add_argument(
+        "--create",
+        action="store_true",
+        help="first make the topics new_users, actions and team_stats where they are missing, as teams need them",
+    )
     options.add_json(made)
     options.add_connection(made)
     return made
@@ -47,8 +53,11 @@ def parser(verb: str) -> argparse.ArgumentParser:
 def board(args: argparse.Namespace) -> int:
     from lastword.board.live import LiveBoard
     from lastword.board.topics import refuse_missing
+    from lastword.demo.topics import make_fraud_topics
 
     connection = options.connection(args)
+    if args.create:
+        make_fraud_topics(connection)
     refuse_missing(connection)
     progress = Progress()
     progress.step("reading the board")

@@ -32,6 +32,8 @@ class Progress:
     owner: str  # the driver of that generation
     valid: int = 0
     rejected: int = 0
+    # Of the batches that had records of this partition: how many tasks the largest was shared by. Older rows lack it.
+    most_tasks: int = 0
     counters: Counters = field(default_factory=dict)
 
     def to_json(self) -> bytes:
@@ -44,6 +46,7 @@ class Progress:
                 "owner": self.owner,
                 "valid": self.valid,
                 "rejected": self.rejected,
+                "most_tasks": self.most_tasks,
                 "counters": self.counters,
             }
         ).encode()

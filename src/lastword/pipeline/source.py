@@ -53,6 +53,8 @@ class Share(NamedTuple):
 class Shares(NamedTuple):
     shares: Sequence[Share]
     is_only_task: bool
+    # How many tasks of the batch have records to read.
+    busy_tasks: int = 1
 
 
 @contextmanager
@@ -71,7 +73,8 @@ def shares_of_task() -> Shares:
     if context is None:
         raise RuntimeError("this is no task of Spark's")
     tasks = json.loads(context.getLocalProperty(_PROPERTY))  # type: ignore[arg-type]
-    return Shares([Share(*share) for share in tasks[context.partitionId()]], is_only_task=len(tasks) == 1)
+    mine = [Share(*share) for share in tasks[context.partitionId()]]
+    return Shares(mine, is_only_task=len(tasks) == 1, busy_tasks=sum(map(bool, tasks)))
 
 
 @dataclass(frozen=True, kw_only=True)

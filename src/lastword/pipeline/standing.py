@@ -80,6 +80,8 @@ class Standing:
                     table.topic: {rule.name: sums(table, rule.name, self._progress) for rule in self._plan.rules}
                     for table in self._plan.tables
                 },
+                # Of all batches there ever were, also before this start: the last one may be small.
+                "most_tasks": max((each.most_tasks for each in progress), default=0),
                 "batch": dict(self._last),
                 "events": list(self._events),
             }

@@ -11,7 +11,7 @@ commit fails. So most tasks of a quiet pipeline take and read nothing.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy
 import pyarrow
@@ -70,7 +70,7 @@ class CommitTask:
         """The same, for shares that are given."""
         _release(self)
         shares = {share.partition: share for share in of_task.shares}
-        works = {partition: _Work(self, share) for partition, share in shares.items()}
+        works = {partition: _Work(self, share, of_task.busy_tasks) for partition, share in shares.items()}
         # Of several tasks each may be in another worker next time, and ids that move are not worth keeping.
         keeps_ids = False
         try:
@@ -103,9 +103,10 @@ _HELD: dict[str, _Held] = {}
 class _Work:
     """The work of a task on one source partition."""
 
-    def __init__(self, task: CommitTask, share: Share) -> None:
+    def __init__(self, task: CommitTask, share: Share, busy_tasks: int) -> None:
         self._task = task
         self._share = share
+        self._busy_tasks = busy_tasks
         self._id = transactional_id(task.app, share.partition)
         # Taken out, so that a second attempt in this worker would not use it, too.
         held = _HELD.pop(self._id, None)
@@ -210,7 +211,8 @@ class _Work:
         if self._transactions is None:
             raise RuntimeError("its id is taken when it begins")
         task, partition = self._task, self._share.partition
-        progress = self._portion.after(self._kept.progress)
+        before = self._kept.progress
+        progress = replace(self._portion.after(before), most_tasks=max(before.most_tasks, self._busy_tasks))
         record = progress_record(task.changelog, partition, progress)
         offset = self._transactions.write(self._portion.outgoing(), record)
         if offset <= self._kept.offset:
