@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +22,7 @@ from lastword.board.ranking import Team
 from lastword.board.topics import STATE
 from lastword.cli.options import read_properties
 from lastword.core.errors import LastwordError, NotFound
-from lastword.demo.topics import make_fraud_topics
+from lastword.demo.topics import PARTITIONS, make_fraud_topics
 from lastword.kafka.connection import Connection
 from lastword.kafka.groups import GroupPosition
 from lastword.kafka.local import LocalCluster
@@ -25,11 +30,15 @@ from lastword.kafka.reading import log_bounds, read_log
 from lastword.kafka.topics import create_topic
 from lastword.kafka.users import list_users
 from lastword.table import Table
+from support.boards import board_topics, stats, write
 from support.command_line import JARS, CommandLine
+from support.foreign_clients import KafkaConsumer, TopicPartition
 from support.teams import arriving_users
 from support.waiting import eventually
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "outside_team.py"
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "outside_team.py"
+PAGE = ROOT / "docs" / "security.md"
 _LONG_S = 90
 
 
@@ -54,6 +63,7 @@ def settings(locked: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> 
     password = read_properties(file)["sasl.password"]
     assert said.startswith("team team-16: read new_users, team_stats; write actions, team_stats; group team-16\n")
     assert f"are in {file}, which only you can read" in said
+    assert "librdkafka 2.6.1 or newer (" in said
     for words in (f'sasl_plain_password="{password}",', f"sasl.password={password}", f'password="{password}";'):
         assert words in said
     assert file.stat().st_mode & 0o077 == 0
@@ -117,6 +127,68 @@ def test_it_earns_its_badges_in_order_and_restores_its_counters_after_a_kill(
     assert processed > 0
     assert f"team-16: goes on at {processed} processed" in said
     assert "Traceback" not in said
+
+
+@contextmanager
+def busy_stats(connection: Connection) -> Iterator[None]:
+    """The other teams write their rows all the time, each time in a transaction, as the pipeline does."""
+    ended = threading.Event()
+
+    def write() -> None:
+        producer = connection.producer(transactional_id="busy-stats")
+        producer.init_transactions(_LONG_S)
+        while not ended.wait(0.02):
+            producer.begin_transaction()
+            for partition in range(PARTITIONS):
+                producer.produce("team_stats", stats("team-1", 5, 2), "team-1", partition=partition)
+            producer.commit_transaction(_LONG_S)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def restored_by_the_docs(settings: dict[str, str], team: str) -> bytes | None:
+    """What the program on the page of security restores."""
+    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {"KafkaConsumer": KafkaConsumer, "TopicPartition": TopicPartition}
+    exec(code, names)  # noqa: S102
+    found: bytes | None = names["newest_row"](settings, team)
+    return found
+
+
+@pytest.mark.open
+def test_it_restores_its_row_from_a_topic_that_others_never_stop_writing_to(
+    connection: Connection, tmp_path: Path
+) -> None:
+    servers = {"bootstrap_servers": connection.bootstrap_servers}
+    settings, log = tmp_path / "team-16.properties", tmp_path / "team.log"
+    settings.write_text(
+        f"bootstrap.servers={connection.bootstrap_servers}\nsecurity.protocol=plaintext\nsasl.username=team-16\n"
+    )
+    with board_topics(connection):
+        for processed in (3, 7):
+            row = {**json.loads(stats("team-16", processed, 2)), "malformed": 0, "position": {}}
+            write(connection, "team_stats", ("team-16", json.dumps(row).encode()))
+        with busy_stats(connection):
+            # Every partition ends with the end of a transaction, which nobody is shown.
+            eventually(lambda: all(end > 1 for end in log_bounds(connection, "team_stats")[1].values()))
+            program = started(settings, log)
+            try:
+                eventually(lambda: "team-16: goes on at 7 processed" in log.read_text(), within_s=_LONG_S)
+            finally:
+                program.kill()
+                program.wait()
+            assert json.loads(restored_by_the_docs(servers, "team-16") or b"")["processed"] == 7
+            # The negative control: the usual way reads on past the end that it saw.
+            usual = KafkaConsumer("team_stats", **servers, auto_offset_reset="earliest", consumer_timeout_ms=30_000)
+            there = sum(log_bounds(connection, "team_stats")[1].values())
+            assert len(list(islice(usual, there + 100))) == there + 100
+            usual.close()
 
 
 def test_it_is_refused_everything_else(locked: LocalCluster, team: Connection) -> None:

@@ -17,6 +17,17 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaConsumer, TopicPartition
 
+__all__ = [
+    "KafkaConsumer",
+    "Seen",
+    "TopicPartition",
+    "console",
+    "kafka_tools",
+    "properties",
+    "seen_by_console_consumer",
+    "seen_by_kafka_python",
+]
+
 
 class Seen(NamedTuple):
     """A record as a foreign client shows it."""

@@ -56,9 +56,13 @@ def add(args: argparse.Namespace) -> int:
     servers = connection.bootstrap_servers
     print(f"team {args.name}: {rights}")
     print(f"Its client settings, with the password, are in {account.file}, which only you can read, and here:\n")
+    newer = (
+        f"librdkafka {logins.FIRST_LIBRDKAFKA} or newer (confluent-kafka and many others; "
+        'an older one is refused with "invalid credentials")'
+    )
     for who, text in (
         ("kafka-python", logins.for_kafka_python(servers, account.login)),
-        ("librdkafka (confluent-kafka and many others)", logins.for_librdkafka(servers, account.login)),
+        (newer, logins.for_librdkafka(servers, account.login)),
         ("Java", logins.for_java(servers, account.login)),
     ):
         print(f"{who}:\n{indent(text, '  ')}\n")

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from lastword.core.quoting import quoted
 from lastword.kafka.security import SCRAM_LOGIN
 
+# Older ones repeat a part of the SCRAM exchange that Kafka 4 refuses, as if the password were wrong.
+FIRST_LIBRDKAFKA = "2.6.1"
+
 # librdkafka's name -> kafka-python's.
 _KAFKA_PYTHON = {
     "security.protocol": "security_protocol",
