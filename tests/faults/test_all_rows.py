@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from lastword.kafka.connection import Connection
+from lastword.kafka.topics import create_topic
 from lastword.replica.store import Store
 from lastword.serve.limits import Limits
 from lastword.serve.running import Front, Running, Wanted, running
@@ -133,6 +134,28 @@ def test_a_client_that_reads_nothing_for_too_long_is_cut_off(
         eventually(lambda: metric(made.url, 'lastword_row_streams_cut_total{reason="stalled"}') == 1)
         assert is_cut(reader)
         assert metric(made.url, "lastword_row_streams") == 0
+
+
+def test_a_large_row_waits_until_there_is_room_for_it_among_the_unsent_answers(
+    connection: Connection, topic_name: str, tmp_path: Path
+) -> None:
+    create_topic(connection, topic_name, partitions=1, settings={"max.message.bytes": "8000000"})
+    small = [value_of(number) for number in range(100)]
+    with (
+        Table(connection, topic_name) as table,
+        served(connection, topic_name, tmp_path, unsent_bytes=4_500_000) as made,
+    ):
+        table.put_many((f"key-{number:05}", value) for number, value in enumerate(small))
+        position = table.put("large", "x" * 3_000_000).position
+        # While one client has the row and reads nothing of it, there is no room for a second one.
+        with SlowReader(made.url, f"/tables/users/rows/large?min_position={position}") as idle:
+            assert idle.answer.status == 200
+            with SlowReader(made.url) as reader, SlowReader(made.url, "/tables/users/rows/large") as refused:
+                assert (reader.answer.status, refused.answer.status) == (200, 503)
+                begun = reader.answer.read(sum(len(json.dumps(value)) for value in small[:50]))
+                assert metric(made.url, "lastword_row_streams") == 1
+                idle.close()
+                assert json.loads(begun + reader.rest()) == [*small, "x" * 3_000_000]
 
 
 def test_rows_that_are_kept_in_memory_for_slow_clients_are_bounded_too(
