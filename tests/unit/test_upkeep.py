@@ -50,6 +50,12 @@ def part(upkeep: Upkeep, name: str, is_so: Callable[[PartStatus], bool] = lambda
     return upkeep.part(name).pid or 0
 
 
+def pid_in(file: Path) -> int:
+    """What a shell writes there; the shell makes the file before it writes to it."""
+    eventually(lambda: file.exists() and file.read_text().endswith("\n"))
+    return int(file.read_text())
+
+
 def kill_supervisor(upkeep: Upkeep) -> int:
     supervisor = upkeep.part("supervisor").pid
     assert supervisor is not None
@@ -97,8 +103,7 @@ def test_a_part_that_fails_waits_longer_each_time_and_shows_its_last_words(upkee
 def test_a_killed_part_takes_along_what_it_had_started(upkeep: Upkeep, tmp_path: Path) -> None:
     start(upkeep, shell("a", f"sleep 61 & echo $! >{tmp_path}/below; wait"))
     first = part(upkeep, "a")
-    eventually((tmp_path / "below").exists)
-    below = int((tmp_path / "below").read_text())
+    below = pid_in(tmp_path / "below")
     os.kill(first, signal.SIGKILL)
     eventually(lambda: not alive(below))
 
@@ -167,8 +172,7 @@ def test_a_process_that_does_not_end_when_asked_to_is_killed_with_what_it_starte
     files = PartFiles(folder=tmp_path)
     command = ["/bin/sh", "-c", "trap '' TERM; sleep 61 & echo $! >below; wait; wait"]
     with spawn(command, lock=str(files.running), pid=str(files.pid), output=str(files.log)) as process:
-        eventually((tmp_path / "below").exists)
-        below = int((tmp_path / "below").read_text())
+        below = pid_in(tmp_path / "below")
         assert not end_process(files, 0.5)
         assert process.wait() == -signal.SIGKILL
     eventually(lambda: not alive(below))
