@@ -16,8 +16,10 @@ _HEAD = """\
 Exit codes: 0 done; 1 the thing asked for is not so (no such key or topic, a check failed); 2 bad usage or input;
 3 the cluster or server can't be reached. Errors are one line on stderr: what, where, what next. Data goes to stdout.
 
-Without `--bootstrap-servers`, `LASTWORD_BOOTSTRAP_SERVERS` or `bootstrap.servers` in the settings file, a verb uses the
-local cluster named `default`. Positions are written `0:18,1:5,2:9`: for each partition the next offset.
+A verb speaks to the local cluster that `--cluster` names, as its administrator, whatever the environment says; else to
+the address of `--bootstrap-servers`, `LASTWORD_BOOTSTRAP_SERVERS` or `bootstrap.servers` in the settings file
+(`--config`, `LASTWORD_CONFIG`), in this order; else to the local cluster named `default`. An empty address is an error.
+Positions are written `0:18,1:5,2:9`: for each partition the next offset.
 """
 
 

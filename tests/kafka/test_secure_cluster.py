@@ -254,6 +254,22 @@ def test_broker_start_secure_and_its_users_as_commands(alone: CommandLine) -> No
     assert "cluster default was made with --secure, which can't change" in other.stderr
 
 
+def test_verbs_find_the_login_of_a_cluster_by_its_name_and_users_are_made_by_the_settings_of_the_environment(
+    secure: LocalCluster, tmp_path: Path
+) -> None:
+    (tmp_path / "home" / "clusters").mkdir(parents=True)
+    (tmp_path / "home" / "clusters" / "guarded").symlink_to(secure.folder)
+    line = CommandLine(home=tmp_path / "home")
+    line("put", "orders", "by-name", "1", "--cluster", "guarded")
+    assert line("get", "orders", "by-name", "--cluster", "guarded") == "1\n"
+    line("broker", "user", "add", "eve", "--read", "orders", "--cluster", "guarded")
+
+    # In a home without a cluster.
+    elsewhere = CommandLine(home=tmp_path / "other", environ={"LASTWORD_CONFIG": str(secure.client_file)})
+    assert "eve" in elsewhere("broker", "user", "list")
+    assert elsewhere("broker", "user", "remove", "eve") == "user eve: removed\n"
+
+
 def test_a_cluster_that_is_open_has_no_users(alone: CommandLine) -> None:
     alone("broker", "start", "--port", "0")
 

@@ -47,7 +47,8 @@ usage: lastword VERB ...        lastword VERB --help shows its options and an ex
 
 {verbs}
 
-Verbs about rows and topics take --bootstrap-servers HOST:PORT and --config FILE; without, they use the local one.
+Verbs about rows and topics take --cluster NAME, or --bootstrap-servers HOST:PORT and --config FILE; without,
+they use the local cluster `default`.
 Start with:  lastword up --detach   then   lastword scan user-profiles
 """
 

@@ -60,8 +60,9 @@ def parser(verb: str) -> argparse.ArgumentParser:
         "lastword broker fetch",
         fetch,
     )
-    for sub in [*subs.choices.values(), *add_user_actions(subs)]:
-        sub.add_argument("--cluster", default="default", metavar="NAME", help="default: default")
+    for sub in subs.choices.values():
+        sub.add_argument("--cluster", default=options.DEFAULT_CLUSTER, metavar="NAME", help="default: default")
+    add_user_actions(subs)
     return made
 
 
@@ -122,7 +123,7 @@ def fetch(_args: argparse.Namespace) -> int:
 
 def stop(args: argparse.Namespace) -> int:
     progress = Progress()
-    if args.cluster == "default" and options.upkeep(progress).is_running:
+    if args.cluster == options.DEFAULT_CLUSTER and options.upkeep(progress).is_running:
         raise BadInput("cluster default is kept running by  lastword up : end all of it with  lastword down")
     stopped = options.local_cluster(args.cluster, progress.line).stop()
     print(f"cluster {args.cluster}: {f'{len(stopped)} broker(s) stopped' if stopped else 'was not running'}")

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from lastword.kafka.users import Rights
 
 
-def add_user_actions(subs: options.Subs[argparse.ArgumentParser]) -> list[argparse.ArgumentParser]:
-    """The parsers of `user` and what is below it."""
+def add_user_actions(subs: options.Subs[argparse.ArgumentParser]) -> None:
     user: argparse.ArgumentParser = subs.add_parser(
         "user",
         help="accounts of a cluster started with --secure: add, list, remove",
@@ -48,7 +47,6 @@ def add_user_actions(subs: options.Subs[argparse.ArgumentParser]) -> list[argpar
         options.add_json(parser)
     for parser in (add, listing, remove):
         options.add_connection(parser)
-    return [add, listing, remove]
 
 
 def add_user_(args: argparse.Namespace) -> int:
@@ -114,10 +112,7 @@ def remove_(args: argparse.Namespace) -> int:
 
 def _administered(args: argparse.Namespace) -> Connection:
     """The cluster that was named in any way; BadInput for one that was reached without a password."""
-    if args.bootstrap_servers or args.config:
-        connection = options.connection(args)
-    else:
-        connection = options.local_cluster(args.cluster, print).connection
+    connection = options.connection(args)
     connection.reach()
     if "sasl.username" not in connection.properties:
         raise BadInput(

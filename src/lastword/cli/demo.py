@@ -65,7 +65,7 @@ def profiles(args: argparse.Namespace) -> int:
     try:
         connection = options.connection(args)
     except ClusterUnreachable:
-        if args.bootstrap_servers or args.config:
+        if args.bootstrap_servers or args.cluster or args.config:
             raise
         started, connection = _cluster_of_its_own()
     try:

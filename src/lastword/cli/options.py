@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from lastword.core.errors import BadInput, ClusterUnreachable
+from lastword.core.errors import BadInput, ClusterUnreachable, NotFound
 from lastword.core.home import default_home, default_jars
 from lastword.core.position import Position
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 Run = Callable[[argparse.Namespace], int]
 Subs = argparse._SubParsersAction  # what add_subparsers gives; argparse has no public name for it
 
+DEFAULT_CLUSTER = "default"
 NO_LOCAL_CLUSTER = (
     "no local cluster runs: start one with  lastword broker start  "
-    "(or everything with  lastword up), or name one with --bootstrap-servers"
+    "(or everything with  lastword up), or name one with --cluster or --bootstrap-servers"
 )
 
 
@@ -74,6 +75,9 @@ def sub_parser(
 def add_connection(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("cluster")
     group.add_argument("--bootstrap-servers", metavar="HOST:PORT", help="the cluster (default: the local one)")
+    group.add_argument(
+        "--cluster", metavar="NAME", help="the local cluster of that name, as its administrator (default: default)"
+    )
     group.add_argument(
         "--config", metavar="FILE", help="client settings in librdkafka's names (default: $LASTWORD_CONFIG)"
     )
@@ -126,22 +130,45 @@ def count_argument(text: str) -> int:
 def connection(args: argparse.Namespace) -> Connection:
     """The cluster that the options name, with settings of a killed command put back first."""
     from lastword.cli.output import note
-    from lastword.kafka.connection import Connection
     from lastword.kafka.journal import restore_left_behind
 
-    path = args.config or os.environ.get("LASTWORD_CONFIG")
-    properties = read_properties(Path(path)) if path else {}
-    named = properties.pop("bootstrap.servers", None)
-    servers = args.bootstrap_servers or os.environ.get("LASTWORD_BOOTSTRAP_SERVERS") or named
-    if servers is not None:
-        utf8(servers)
-        chosen = Connection(bootstrap_servers=servers, properties=properties)
-    else:
-        # Unless the settings say who asks, it is the administrator of the local cluster.
-        chosen = _local_connection()
-        chosen = replace(chosen, properties={**chosen.properties, **properties})
+    chosen = _named_connection(args)
     restore_left_behind(chosen, default_home(), note)
     return chosen
+
+
+def _named_connection(args: argparse.Namespace) -> Connection:
+    """An option beats the environment, and that beats the settings file; else the local cluster `default`."""
+    from lastword.kafka.connection import Connection
+
+    if args.cluster is not None and args.bootstrap_servers is not None:
+        raise BadInput("--cluster and --bootstrap-servers name two clusters: give one of them")
+    servers = _given("--bootstrap-servers", args.bootstrap_servers)
+    config = _given("--config", args.config)
+    if args.cluster is None:
+        # With --cluster the environment counts for nothing: its login would be one for another cluster.
+        servers = servers or _given("LASTWORD_BOOTSTRAP_SERVERS", os.environ.get("LASTWORD_BOOTSTRAP_SERVERS"))
+        config = config or _given("LASTWORD_CONFIG", os.environ.get("LASTWORD_CONFIG"))
+    properties = read_properties(Path(config)) if config else {}
+    in_file = _given(f"bootstrap.servers in {config}", properties.pop("bootstrap.servers", None))
+    if args.cluster is None and (address := servers or in_file):
+        utf8(address)
+        return Connection(bootstrap_servers=address, properties=properties)
+    local = _local_connection(args.cluster)
+    if in_file not in (None, local.bootstrap_servers):
+        raise BadInput(
+            f"{config} is for {in_file}, and cluster {args.cluster} is at {local.bootstrap_servers}: give --cluster or "
+            "--config, or remove bootstrap.servers from the file"
+        )
+    # Unless the settings say who asks, it is the administrator of the local cluster.
+    return replace(local, properties={**local.properties, **properties})
+
+
+def _given(source: str, text: str | None) -> str | None:
+    """What was given there, None if nothing was; BadInput for an empty text: the command would take another cluster."""
+    if text is not None and not text.strip(", "):
+        raise BadInput(f"{source} is empty: give it a value, or leave it out for the local cluster")
+    return text
 
 
 def security(args: argparse.Namespace) -> Security | None:
@@ -185,14 +212,23 @@ def read_properties(path: Path) -> dict[str, str]:
     return settings
 
 
-def _local_connection() -> Connection:
-    """For the administrator of the local cluster."""
-    from lastword.kafka.cluster_files import clusters_folder, load_spec, node_files
+def _local_connection(name: str | None) -> Connection:
+    """For the administrator of the local cluster of that name, or of the default one."""
+    from lastword.core.nearest import did_you_mean
+    from lastword.kafka.cluster_files import check_cluster_name, clusters_folder, load_spec, node_files
     from lastword.kafka.liveness import is_running
     from lastword.kafka.readiness import connection_to
 
-    folder = clusters_folder(default_home()) / "default"
+    check_cluster_name(name or DEFAULT_CLUSTER)
+    clusters = clusters_folder(default_home())
+    folder = clusters / (name or DEFAULT_CLUSTER)
     spec = load_spec(folder)
-    if spec is None or not any(is_running(node_files(folder, broker)) for broker in spec.brokers):
+    if spec is not None and any(is_running(node_files(folder, broker)) for broker in spec.brokers):
+        return connection_to(folder, spec)
+    if name is None:
         raise ClusterUnreachable(NO_LOCAL_CLUSTER)
-    return connection_to(folder, spec)
+    start = f"lastword broker start --cluster {name}"
+    if spec is None:
+        hint = did_you_mean(name, [each.name for each in clusters.glob("*")]) or f"make it with  {start}"
+        raise NotFound(f"there is no cluster {name}: {hint}")
+    raise ClusterUnreachable(f"cluster {name} does not run: start it with  {start}")

@@ -100,7 +100,7 @@ def down(_args: argparse.Namespace) -> int:
 
 
 def _cluster_alone(args: argparse.Namespace) -> int:
-    cluster = options.local_cluster("default", Progress().line, owned=not args.detach)
+    cluster = options.local_cluster(options.DEFAULT_CLUSTER, Progress().line, owned=not args.detach)
     if args.detach:
         _make_ready(cluster, args)
         return 0

@@ -46,7 +46,7 @@ class Everything:
 
     def __init__(self) -> None:
         self._progress = Progress()
-        self._cluster = options.local_cluster("default", self._progress.line)
+        self._cluster = options.local_cluster(options.DEFAULT_CLUSTER, self._progress.line)
         self._upkeep = options.upkeep(self._progress)
         # Whatever makes the parts end with this process.
         self._ownership = ExitStack()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def status(args: argparse.Namespace) -> int:
-    cluster, upkeep = options.local_cluster("default", print), options.upkeep(Progress())
+    cluster, upkeep = options.local_cluster(options.DEFAULT_CLUSTER, print), options.upkeep(Progress())
     rows = [*_brokers(cluster, upkeep), *_parts(upkeep)]
     if args.json:
         for row in rows:

@@ -54,6 +54,8 @@ class Connection:
     patience_s: float = 10.0
 
     def __post_init__(self) -> None:
+        if not self.bootstrap_servers.strip(", "):
+            raise BadInput("the address of the cluster is empty: give it like HOST:PORT")
         for name, value in LAW.items():
             given = str(self.properties.get(name, value)).lower()
             if given not in (value, {"all": "-1"}.get(value, value)):
