@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from lastword.cli import options
 from lastword.cli.output import Progress, note, print_json, print_table, shown, styled, when
+from lastword.cli.stray_keys import not_found, warn_of_split_keys
 from lastword.core.codecs import Codec, codec_named
-from lastword.core.errors import DecodeError, NotFound
+from lastword.core.errors import DecodeError
 from lastword.core.lines import row_json
 from lastword.core.position import Position
 from lastword.core.record import Headers, Record
@@ -54,15 +55,14 @@ def get(args: argparse.Namespace) -> int:
 
     key_codec, value_codec = _codecs(args)
     key = key_codec.parse(args.key)
+    connection = options.connection(args)
     progress = Progress("reading")
-    folded = fold_topic(
-        options.connection(args), args.topic, key=key, all_partitions=args.all_partitions, progress=progress.count
-    )
+    folded = fold_topic(connection, args.topic, key=key, all_partitions=args.all_partitions, progress=progress.count)
     record = folded.rows.get(key)
-    progress.clear()
     if record is None:
-        where = "" if args.all_partitions else "; if its writer used another partitioner, add --all-partitions"
-        raise NotFound(f"no key {args.key!r} in {args.topic}{where}")
+        raise not_found(args, connection, key, progress)
+    progress.clear()
+    warn_of_split_keys(args.topic, folded, key_codec)
     if args.json:
         _print_bytes(row_json(record, key_codec, value_codec, placed=True))
     else:
@@ -280,11 +280,7 @@ def _folded(args: argparse.Namespace) -> FoldedTable:
     progress = Progress("reading")
     folded = fold_topic(options.connection(args), args.topic, progress=progress.count)
     progress.clear()
-    if folded.split_keys:
-        note(
-            f"{folded.split_keys} keys have live rows in two partitions (partitions were added, or writers disagree on "
-            "the partitioner): the later one is shown"
-        )
+    warn_of_split_keys(args.topic, folded, codec_named(args.key_codec))
     if folded.keyless_records:
         note(f"{folded.keyless_records} records have no key and are in no table: see them with  lastword records")
     return folded

@@ -30,6 +30,7 @@ from lastword.kafka.bounded import (
 from lastword.kafka.connection import Connection
 from lastword.kafka.messages import BATCH, MESSAGE, headers_of, is_record, next_batch, record_of
 from lastword.kafka.murmur2 import partition_of
+from lastword.kafka.split_keys import merged
 
 _LOOK_AGAIN_S = 5
 _SILENCE_S = 30
@@ -83,8 +84,9 @@ class FoldedTable:
 
     rows: dict[bytes, Record]
     position: Position
-    # Keys with live rows in more than one partition: partitions were added, or writers disagree on the partitioner.
-    split_keys: int
+    # Keys in more than one partition: with live rows there, and with a later tombstone beside the row (`split_keys`).
+    split_keys: frozenset[bytes]
+    deleted_elsewhere: frozenset[bytes]
     keyless_records: int
 
 
@@ -193,13 +195,18 @@ def fold_topic(
             for record in _records(runs):
                 if record.key is None:
                     keyless += 1
-                elif record.value is None:
-                    newest[record.partition].pop(record.key, None)
                 elif key is None or record.key == key:
-                    # Within a partition records arrive in offset order, so the last one seen is the newest.
+                    # Within a partition records arrive in offset order, so the last one seen is the newest. Tombstones
+                    # too: in another partition the key may have a row.
                     newest[record.partition][record.key] = record
-    rows, split_keys = _merged(newest)
-    return FoldedTable(rows=rows, position=Position(ends), split_keys=split_keys, keyless_records=keyless)
+    rows, split, deleted = merged(newest)
+    return FoldedTable(
+        rows=rows,
+        position=Position(ends),
+        split_keys=split,
+        deleted_elsewhere=deleted,
+        keyless_records=keyless,
+    )
 
 
 def follow(connection: Connection, topic: str, *, start: Position | None = None) -> Generator[list[Record], None, None]:
@@ -258,26 +265,6 @@ def _columns(partition: int, messages: list[Any]) -> Columns:
         -1 if epoch is None else epoch,
         headers_of(messages),
     )
-
-
-def _merged(newest: dict[int, dict[bytes, Record]]) -> tuple[dict[bytes, Record], int]:
-    rows: dict[bytes, Record] = {}
-    for by_key in newest.values():
-        rows.update(by_key)
-    if len(rows) == sum(map(len, newest.values())):
-        return rows, 0
-    rows.clear()
-    split: set[bytes] = set()
-    for by_key in newest.values():
-        for key, record in by_key.items():
-            known = rows.get(key)
-            if known is None:
-                rows[key] = record
-                continue
-            split.add(key)
-            if (record.timestamp, record.partition) > (known.timestamp, known.partition):
-                rows[key] = record
-    return rows, len(split)
 
 
 @contextmanager

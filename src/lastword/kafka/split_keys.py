@@ -1,0 +1,56 @@
+"""Keys that are in two partitions: which row counts, and which keys a reader should be warned of.
+
+Partitions were added, or writers disagree on the partitioner. Each partition then has its own newest record of the key:
+a tombstone in one of them never removes the row in another.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from lastword.core.record import Record
+
+
+class Merged(NamedTuple):
+    rows: dict[bytes, Record]
+    # With live rows in more than one partition.
+    split: frozenset[bytes]
+    # With a live row, and in another partition a tombstone that is later by its time.
+    deleted_elsewhere: frozenset[bytes]
+
+
+def merged(newest: dict[int, dict[bytes, Record]]) -> Merged:
+    """The live rows of all partitions, of a key in several of them the latest; `newest` has tombstones too."""
+    rows: dict[bytes, Record] = {}
+    for by_key in newest.values():
+        rows.update(by_key)
+    split: set[bytes] = set()
+    deleted: set[bytes] = set()
+    if len(rows) < sum(map(len, newest.values())):
+        for key, records in _in_several(newest).items():
+            live = [record for record in records if record.value is not None]
+            if live:
+                rows[key] = shown = max(live, key=lambda record: (record.timestamp, record.partition))
+                if len(live) > 1:
+                    split.add(key)
+                if any(record.timestamp > shown.timestamp for record in records if record.value is None):
+                    deleted.add(key)
+            else:
+                rows[key] = records[0]
+    for key in [key for key, record in rows.items() if record.value is None]:
+        del rows[key]
+    return Merged(rows, frozenset(split), frozenset(deleted))
+
+
+def _in_several(newest: dict[int, dict[bytes, Record]]) -> dict[bytes, list[Record]]:
+    seen: set[bytes] = set()
+    several: set[bytes] = set()
+    for by_key in newest.values():
+        several |= seen & by_key.keys()
+        seen |= by_key.keys()
+    found: defaultdict[bytes, list[Record]] = defaultdict(list)
+    for by_key in newest.values():
+        for key in several & by_key.keys():
+            found[key].append(by_key[key])
+    return found
