@@ -21,12 +21,12 @@ def test_a_key_in_one_partition_is_there_or_deleted() -> None:
 
 def test_of_two_live_rows_the_later_counts_and_the_key_is_split() -> None:
     found = merged(newest((b"a", b"new", 0, 9), (b"a", b"old", 2, 5)))
-    assert (found.rows[b"a"].value, found.split, found.deleted_elsewhere) == (b"new", {b"a"}, frozenset())
+    assert (found.rows[b"a"].value, found.split, found.deleted_elsewhere) == (b"new", frozenset({b"a"}), frozenset())
 
 
 def test_a_later_delete_in_another_partition_removes_nothing_and_is_told() -> None:
     found = merged(newest((b"a", b"1", 0, 5), (b"a", None, 1, 9)))
-    assert (found.rows[b"a"].value, found.split, found.deleted_elsewhere) == (b"1", frozenset(), {b"a"})
+    assert (found.rows[b"a"].value, found.split, found.deleted_elsewhere) == (b"1", frozenset(), frozenset({b"a"}))
 
 
 def test_an_earlier_delete_in_another_partition_is_no_news() -> None:
@@ -41,4 +41,8 @@ def test_a_key_that_was_deleted_everywhere_is_gone() -> None:
 
 def test_a_row_deleted_elsewhere_that_is_split_too_is_told_as_both() -> None:
     found = merged(newest((b"a", b"1", 0, 5), (b"a", b"2", 1, 6), (b"a", None, 2, 7)))
-    assert (found.rows[b"a"].value, found.split, found.deleted_elsewhere) == (b"2", {b"a"}, {b"a"})
+    assert (found.rows[b"a"].value, found.split, found.deleted_elsewhere) == (
+        b"2",
+        frozenset({b"a"}),
+        frozenset({b"a"}),
+    )
