@@ -123,7 +123,7 @@ class Everything:
 
     def _choices(self, args: argparse.Namespace) -> Choices:
         """What this run should be like; BadInput when its HTTP port is another's."""
-        from lastword.kafka.ports import PortPicker, is_free
+        from lastword.kafka.ports import PortPicker, await_free
         from lastword.up.teams import SERVE, Choices
 
         known = self._upkeep.wanted
@@ -134,7 +134,7 @@ class Everything:
         given = {"http_port": http_port, "rate": args.rate}
         choices = Choices.of(known, given, is_running=self._upkeep.is_running)
         is_served_there = self._upkeep.part(SERVE).pid and known.choices.get("http_port") == choices.http_port
-        if not is_served_there and not is_free(choices.http_port):
+        if not is_served_there and not await_free(choices.http_port, self._progress.line):
             raise BadInput(
                 f"port {choices.http_port} is taken by another process: choose another for HTTP with --http-port, or "
                 "--http-port 0 for a free one"

@@ -47,7 +47,7 @@ from lastword.kafka.connection import Connection
 from lastword.kafka.jars import broker_lock, ensure_jars
 from lastword.kafka.java import find_java
 from lastword.kafka.liveness import is_running, running_pid, signal_process, wait_until_ended
-from lastword.kafka.ports import PortPicker, check_port, is_free
+from lastword.kafka.ports import PortPicker, check_port, is_ending, is_free
 from lastword.kafka.readiness import Readiness, await_ready, connection_to, cut_off_at_start, settings_to_know
 from lastword.kafka.security import Security, admin_settings, client_file, lock_of, remove_lock, write_client_file
 
@@ -321,14 +321,14 @@ class LocalCluster:
         done.bootstrap_servers = spec.bootstrap_servers
 
     def _ports_are_ours_or_free(self, spec: ClusterSpec) -> bool:
-        return all(is_running(node_files(self.folder, b)) or is_free(b.port) for b in spec.brokers)
+        return all(is_running(node_files(self.folder, b)) or is_free(b.port) or is_ending(b.port) for b in spec.brokers)
 
     def _launch(
         self, spec: ClusterSpec, stopped: list[BrokerSpec], formatted: list[NodeFiles], turn: IO[str]
     ) -> tuple[int, ...]:
         """Starts the brokers and returns those that have to recover; `formatted` gets those whose data is new."""
         for broker in stopped:
-            check_port(broker.port)
+            check_port(broker.port, self.tell)
         java = find_java()
         jvm = Jvm(java=java, jars=ensure_jars(broker_lock(), self.jars, java, self.tell))
         jvm = replace(jvm, options=self.jvm_options or archive_options(jvm, self.jars))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import socket
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
+from pathlib import Path
 
 from lastword.core.errors import BrokerFailed
 
@@ -14,16 +16,48 @@ from lastword.core.errors import BrokerFailed
 _FREE_PORTS = range(20_000, 32_768)
 
 
-def check_port(port: int) -> None:
-    if not is_free(port):
+# Linux keeps the end of a connection for 60 seconds. Whoever made its socket decides whether a listener must wait.
+_TIME_WAIT_S = 75.0
+_TIME_WAIT = "06"
+
+
+def check_port(port: int, tell: Callable[[str], None]) -> None:
+    if not await_free(port, tell):
         raise BrokerFailed(
             f"port {port} is taken by another process: choose another with --port, or --port 0 for a free one"
         )
 
 
+def await_free(port: int, tell: Callable[[str], None], within_s: float = _TIME_WAIT_S) -> bool:
+    """Whether the port is free, or becomes so: one that only connections hold that have ended is waited for."""
+    give_up_at = time.monotonic() + within_s
+    has_told = False
+    while not is_free(port):
+        if not is_ending(port) or time.monotonic() > give_up_at:
+            # Its last connection may have gone between the two questions.
+            return is_free(port)
+        if not has_told:
+            tell(f"port {port} is still held by a connection that has ended (TIME_WAIT): waiting, a minute at most")
+            has_told = True
+        time.sleep(0.1)
+    return True
+
+
+def is_ending(port: int) -> bool:
+    """Whether nothing but connections that have ended (TIME_WAIT) holds the port; they let go of it within a minute."""
+    states = set()
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        # Elsewhere than on Linux they keep no listener out.
+        for line in table.read_text().splitlines()[1:] if table.exists() else ():
+            _, local, _, state = line.split()[:4]
+            if int(local.rpartition(":")[2], 16) == port:
+                states.add(state)
+    return states == {_TIME_WAIT}
+
+
 def is_free(port: int) -> bool:
     with socket.socket() as probe:
-        # As Kafka does it: a port in TIME_WAIT is free for a listener.
+        # As Kafka does it: a port in TIME_WAIT is free for a listener if whoever used it before has done so, too.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))

@@ -20,7 +20,7 @@ from granian.server.embed import Server
 
 from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, LastwordError
-from lastword.kafka.ports import PortPicker
+from lastword.kafka.ports import PortPicker, await_free, is_ending
 from lastword.serve.access import Access, AccessLog
 from lastword.serve.answers import Answer
 from lastword.serve.bodies import pass_over, whole
@@ -181,8 +181,10 @@ class HttpServer:
 
 def check_free(host: str, port: int) -> None:
     """Refuses an address that can't be had: granian shares a port with whoever has it already, and says nothing."""
+    if is_ending(port):
+        await_free(port, _log.warning)
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        # A port in TIME_WAIT is free for a listener.
+        # As granian does it: a port in TIME_WAIT is free for a listener if whoever used it before has done so, too.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
