@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -100,6 +102,17 @@ def test_load_takes_json_lines_and_key_value_lines(lastword: CommandLine, topic:
         == "3 records acknowledged\n"
     )
     assert [(row["key"], row["value"]) for row in jsons(lastword("scan", topic, "--json"))] == [("c", 5), ("d", [1])]
+
+
+def test_the_help_of_load_shows_a_row_and_a_tombstone_that_load_takes(lastword: CommandLine, topic: str) -> None:
+    described = " ".join(lastword("load", "--help").split())
+    row, tombstone = '{"key": "user-1", "value": {"age": 25}}', '{"key": "user-1", "tombstone": true}'
+    assert row in described
+    assert tombstone in described
+    lastword("load", topic, "-", given=f"{row}\n")
+    assert lastword("get", topic, "user-1") == '{"age": 25}\n'
+    lastword("load", topic, "-", given=f"{tombstone}\n")
+    assert lastword("count", topic) == "0\n"
 
 
 def test_a_bad_line_is_reported_with_its_number_and_what_was_acknowledged_before_it(
@@ -225,6 +238,29 @@ def test_small_rows_fit_into_a_topic_that_takes_small_batches_and_a_large_one_is
     assert refused.returncode == 2
     assert "key b'large', 60002 bytes" in refused.stderr
     assert "max.message.bytes" in refused.stderr
+
+
+def test_a_line_of_a_gigabyte_is_refused_before_it_is_in_memory(
+    lastword: CommandLine, topic: str, tmp_path: Path
+) -> None:
+    huge = tmp_path / "huge.jsonl"
+    with huge.open("wb") as file:
+        file.write(b'{"key":"a","value":1}\n{"key":"b","value":"')
+        file.truncate(2**30)
+    load = lastword.start("load", topic, str(huge), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert load.stderr is not None
+    assert load.stdout is not None
+    with load.stdout, load.stderr:
+        said = load.stderr.read()
+        _, status, used = os.wait4(load.pid, 0)
+    load.returncode = os.waitstatus_to_exitcode(status)
+    assert load.returncode == 2
+    assert said.startswith(
+        "lastword: line 2: longer than 134,217,728 bytes: a row is one line, and every line ends in "
+    )
+    assert said.endswith("; the 1 records before it were acknowledged\n")
+    # In KiB, but for macOS, which counts bytes.
+    assert used.ru_maxrss < (600 * 1024 * 1024 if sys.platform == "darwin" else 600 * 1024)
 
 
 def obey_interrupts() -> None:

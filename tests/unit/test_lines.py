@@ -1,10 +1,12 @@
+import io
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lastword.core.codecs import CODECS
 from lastword.core.errors import BadLine
-from lastword.core.lines import Write, row_json, write_of_json_line, write_of_kv_line
+from lastword.core.lines import Write, lines_of, row_json, write_of_json_line, write_of_kv_line
 from lastword.core.record import Headers, Record
 from support.generated_headers import headers
 
@@ -109,3 +111,17 @@ def test_a_bad_kv_line_is_refused_with_its_number_and_the_reason(line: bytes, re
     with pytest.raises(BadLine, match="line 3: ") as refusal:
         write_of_kv_line(line, 3, STRING, JSON, separator=":", null_marker=None)
     assert reason in str(refusal.value)
+
+
+def test_lines_come_with_their_ends_and_the_last_one_needs_none() -> None:
+    assert list(lines_of(io.BytesIO(b"a:1\n\nb:2"))) == [b"a:1\n", b"\n", b"b:2"]
+
+
+def test_a_line_that_is_too_long_is_named_and_not_read_to_its_end() -> None:
+    file = io.BytesIO(b"a:1\n" + b"x" * 1000)
+    lines = lines_of(file, most_bytes=10)
+    assert next(lines) == b"a:1\n"
+    with pytest.raises(BadLine, match="line 2: longer than 10 bytes: a row is one line"):
+        next(lines)
+    assert file.tell() < 20
+    assert list(lines_of(io.BytesIO(b"123456789\n"), most_bytes=10)) == [b"123456789\n"]

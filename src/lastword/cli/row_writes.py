@@ -15,7 +15,7 @@ from lastword.cli import options
 from lastword.cli.output import Progress, print_json
 from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput
-from lastword.core.lines import Write, write_of_json_line, write_of_kv_line
+from lastword.core.lines import MAX_LINE_BYTES, Write, lines_of, write_of_json_line, write_of_kv_line
 from lastword.core.record import Headers
 
 
@@ -68,16 +68,25 @@ def delete(args: argparse.Namespace) -> int:
 def _load_parser() -> argparse.ArgumentParser:
     made = options.verb_parser(
         "load",
-        "Writes rows from a file (- for standard input): JSON lines, or key:value lines.",
+        "Writes rows from a file (- for standard input), one on each line. As JSON lines: "
+        '{"key": "user-1", "value": {"age": 25}}, with "headers": [["source", "crm"]] if there are any. '
+        '{"key": "user-1", "tombstone": true} deletes the row; "value": null is the JSON value null, and deletes '
+        'nothing. Raw bytes are "key_base64" and "value_base64". Or as key:value lines, where a value that is the text '
+        "of --null-marker deletes the row. Blank lines hold no row. A mistake stops the load with the number of its "
+        f"line; the rows before it are written. A line has {MAX_LINE_BYTES // 2**20} MiB at most.",
         """lastword load user-profiles users.jsonl
+echo '{"key": "user-5", "tombstone": true}' | lastword load user-profiles -
 printf 'user-1:{"age": 25}\\nuser-2:NULL\\n' | lastword load user-profiles - --null-marker NULL
 lastword dump user-profiles | lastword load user-profiles-copy -""",
         load,
     )
     made.add_argument("topic")
-    made.add_argument("file")
+    made.add_argument("file", help="- for standard input")
     made.add_argument(
-        "--format", choices=["auto", "kv", "jsonl"], default="auto", help="auto: JSON lines if the first character is {"
+        "--format",
+        choices=["auto", "kv", "jsonl"],
+        default="auto",
+        help="JSON lines, or key:value lines; auto: JSON lines if the first character is {",
     )
     made.add_argument("--separator", default=":", help="between key and value in kv lines; default :")
     made.add_argument("--null-marker", metavar="TEXT", help="the value that means a tombstone in kv lines")
@@ -98,7 +107,7 @@ def load(args: argparse.Namespace) -> int:
         loaded = loading.load(
             connection,
             args.topic,
-            _writes(args, file, at_start=lambda: times.append(time.monotonic())),
+            _writes(args, lines_of(file), at_start=lambda: times.append(time.monotonic())),
             progress=lambda done: progress.share(done, _share_read(file, size)),
         )
     progress.clear()

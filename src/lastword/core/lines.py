@@ -9,7 +9,9 @@ writes, a load restores: raw bytes to the byte, JSON to the token (space around 
 from __future__ import annotations
 
 import base64
-from typing import Any
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -50,6 +52,8 @@ class _PlainLine(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     value: msgspec.Raw
 
 
+# Twice the largest record: room for base64, and for characters that JSON writes as escapes.
+MAX_LINE_BYTES = 128 * 1024 * 1024
 NO_KEY = "the key is empty: a compacted topic needs a key on every record"
 _decoder = msgspec.json.Decoder(_JsonLine)
 _plain_decoder = msgspec.json.Decoder(_PlainLine)
@@ -70,6 +74,14 @@ def row_json(record: Record, key_codec: Codec, value_codec: Codec, *, placed: bo
     key_field = b'"key":null' if key is None else _field(b"key", key, key_codec)
     value_field = b'"tombstone":true' if value is None else _field(b"value", value, value_codec)
     return b"{%b,%b%b}" % (key_field, value_field, rest)
+
+
+def lines_of(file: BinaryIO, most_bytes: int = MAX_LINE_BYTES) -> Iterator[bytes]:
+    """The lines of a file with their ends; BadLine for one that is too long, of which no more is read than that."""
+    for number, line in enumerate(iter(partial(file.readline, most_bytes + 1), b""), 1):
+        if len(line) > most_bytes:
+            raise BadLine(number, f"longer than {most_bytes:,} bytes: a row is one line, and every line ends in \\n")
+        yield line
 
 
 def write_of_json_line(line: bytes, number: int, key_codec: Codec, value_codec: Codec) -> Write:
