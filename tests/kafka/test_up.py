@@ -9,11 +9,15 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
+from lastword.cli.try_commands import on_everything, try_lines
 from lastword.core.errors import ClusterUnreachable
 from lastword.demo.topics import make_fraud_topics
 from lastword.kafka.connection import Connection
@@ -22,9 +26,11 @@ from lastword.kafka.ports import PortPicker
 from lastword.kafka.reading import log_bounds
 from lastword.pipeline.topics import make_own_topics
 from lastword.up import teams
+from lastword.up.http_tokens import http_tokens
 from lastword.up.upkeep import Upkeep
 from support.command_line import JARS, CommandLine
 from support.processes import started_with
+from support.suggested import pasted, suggested
 from support.waiting import eventually
 
 
@@ -40,24 +46,25 @@ class House:
     line: CommandLine
     upkeep: Upkeep
     connection: Connection
+    # What `up` said of the cluster alone.
+    said: str
 
     @classmethod
-    def start(cls, line: CommandLine) -> House:
+    def start(cls, line: CommandLine, *security: str) -> House:
         """As `up` does it."""
-        line("up", "--cluster-only", "--detach", "--port", "0")
+        said = line("up", "--cluster-only", "--detach", "--port", "0", *security)
         cluster = LocalCluster.at(line.home, JARS)
-        assert cluster.spec is not None
-        servers = cluster.spec.bootstrap_servers
-        connection = Connection(bootstrap_servers=servers)
+        connection = cluster.connection
         make_fraud_topics(connection)
         make_own_topics(connection, teams.pipeline())
         with PortPicker() as ports:
             choices = teams.Choices(http_port=ports.free(), rate=20)
-        wanted = teams.wanted(cluster, choices, token_file=None, is_owned=False)
+        tokens = http_tokens(line.home / "up", is_locked=bool(security))
+        wanted = teams.wanted(cluster, choices, token_file=tokens.file, is_owned=False)
         without_spark = tuple(part for part in wanted.parts if part.name != teams.PIPELINE)
         upkeep = Upkeep(folder=line.home / "up")
         upkeep.start(replace(wanted, parts=without_spark), line.environment())
-        return cls(line=line, upkeep=upkeep, connection=connection)
+        return cls(line=line, upkeep=upkeep, connection=connection, said=said)
 
     def status(self) -> dict[str, dict[str, Any]]:
         told = self.line.run("status", "--json").stdout
@@ -65,6 +72,20 @@ class House:
 
     def all_run(self) -> bool:
         return self.line.run("status").returncode == 0
+
+    def address(self) -> str:
+        return str(self.status()["serve"]["address"])
+
+    def is_ready(self) -> bool:
+        with suppress(OSError), urlopen(f"{self.address()}/ready", timeout=30) as answer:  # noqa: S310 - one of ours
+            return bool(answer.status == 200)
+        return False
+
+    def suggested(self, program: str, *, is_locked: bool) -> list[str]:
+        """The commands that `up` prints: for the cluster alone, and for everything."""
+        tokens = http_tokens(self.line.home / "up", is_locked=is_locked)
+        on_all = "\n".join(try_lines(on_everything(self.address(), tokens), program))
+        return [*suggested(self.said), *suggested(on_all)]
 
     def kill(self, name: str) -> int:
         pid = int(self.status()[name]["pid"])
@@ -132,10 +153,66 @@ def test_after_a_kill_of_everything_the_next_start_goes_on(house: House) -> None
     assert again.line("count", "user-profiles") == "10\n"
 
 
+def run_all_suggested(house: House, *, is_locked: bool) -> None:
+    """All but those that need Spark, play for long or end it: tests/spark runs them, too."""
+    # The pipeline writes it.
+    row = '{"team": "team-1", "processed": 2, "flagged": 1}'
+    house.line("put", "team_stats", "team-1", row)
+    eventually(house.is_ready, within_s=120)
+    program = os.path.relpath(house.line.program)
+    left_out = [f"{program} {w}" for w in ("down", "demo profiles", "sql 'SELECT team, flagged FROM team_stats'")]
+    commands = [command for command in house.suggested(program, is_locked=is_locked) if command not in left_out]
+    said = {command: pasted(house.line, command) for command in commands}
+    assert len(said) == 11
+    (profile,) = [command for command in commands if command.endswith("/users/user-1")]
+    # HTTP may take a moment to have a row that was written just now.
+    eventually(lambda: json.loads(pasted(house.line, profile)) == {"name": "Ada"})
+    assert said[f"{program} get team_stats team-1"] == f"{row}\n"
+
+
+def test_every_command_that_up_suggests_works(house: House) -> None:
+    run_all_suggested(house, is_locked=False)
+
+
+GOES_ON = "cluster default goes on running: it was not started by  lastword up ; stop it with  lastword broker stop\n"
+
+
+def test_locked_every_suggested_command_works_and_down_leaves_the_cluster_that_ran_before(tmp_path: Path) -> None:
+    # The name of the program is in the path of the home, as it is in the usual one.
+    line = CommandLine(home=tmp_path / "share" / "lastword")
+    try:
+        line("broker", "start", "--secure", "--port", "0")
+        run_all_suggested(House.start(line, "--secure"), is_locked=True)
+        tokens, passwords = line.home / "up" / "tokens", line.home / "clusters" / "default" / "client.properties"
+        assert line("status").splitlines()[-1] == (
+            f"It is locked: HTTP wants a token of {tokens}, Kafka a password of {passwords}"
+        )
+        assert line("down") == f"ended users, serve\n{GOES_ON}"
+        assert line("count", "user-profiles") == "10\n"
+        assert line("down") == f"nothing that  lastword up  started was running\n{GOES_ON}"
+    finally:
+        line.run("down")
+        line.run("broker", "stop")
+        eventually(lambda: left_of(line) == [])
+
+
+@pytest.mark.long
+def test_down_leaves_a_cluster_that_was_started_by_hand_after_a_crash_of_what_up_started(alone: CommandLine) -> None:
+    alone("up", "--cluster-only", "--detach", "--port", "0")
+    (broker,) = LocalCluster.at(alone.home, JARS).status()
+    assert broker.pid is not None
+    os.kill(broker.pid, signal.SIGKILL)
+    eventually(lambda: alone.run("broker", "status").returncode == 1)
+    alone("broker", "start")
+    assert alone("down").endswith(GOES_ON)
+    assert "stop it with  lastword broker stop" in alone("up", "--cluster-only")
+    assert alone("down").endswith(GOES_ON)
+
+
 def test_the_cluster_of_a_running_up_is_not_stopped_under_it(house: House) -> None:
     refused = house.line.run("broker", "stop")
     assert (refused.returncode, refused.stderr) == (
         2,
-        "lastword: cluster default is kept running by  lastword up : end all of it with  lastword down\n",
+        "lastword: cluster default is kept running by  lastword up : end that first with  lastword down\n",
     )
     assert house.all_run()

@@ -20,6 +20,7 @@ from lastword.kafka.connection import Connection
 from lastword.kafka.reading import log_bounds
 from support.command_line import CommandLine
 from support.processes import started_with
+from support.suggested import pasted, suggested
 from support.waiting import eventually
 
 _LONG_S = 240
@@ -77,7 +78,9 @@ def test_the_pipeline_is_killed_by_hand_and_the_counters_go_on(line: CommandLine
     eventually(lambda: status(line)["pipeline"]["restarts"] == 1)
     eventually(lambda: processed(line) > before, within_s=_LONG_S)
     assert status(line)["pipeline"]["last_exit"]["told"] == "was ended by SIGKILL"
-    assert line("down").splitlines() == ["ended users, pipeline, serve", "1 broker(s) stopped"]
+    # `down` is the last of them.
+    *_, ended = [pasted(line, command) for command in suggested(said)]
+    assert ended.splitlines() == ["ended users, pipeline, serve", "1 broker(s) stopped"]
     eventually(lambda: left_of(line) == [])
 
 
@@ -111,6 +114,12 @@ def test_a_part_that_fails_is_told_with_its_last_words_and_its_log(line: Command
     assert f"see {line.home}/up/pipeline/log and  lastword status" in last
     assert "team_stats" in (line.home / "up" / "pipeline" / "log").read_text()
     assert line.run("status").returncode == 1
+
+
+@pytest.mark.parametrize("security", [(), ("--secure",)])
+def test_every_command_that_up_suggests_for_a_cluster_alone_works(line: CommandLine, security: tuple[str, ...]) -> None:
+    said = line("up", "--cluster-only", "--detach", "--port", "0", *security)
+    assert [pasted(line, command) for command in suggested(said)][-1] == "1 broker(s) stopped\n"
 
 
 def test_a_port_that_is_taken_is_told_before_anything_starts(line: CommandLine) -> None:
@@ -171,6 +180,7 @@ def test_locked_it_runs_all_the_same_and_no_secret_shows_anywhere(line: CommandL
         cluster / "client.properties",
         cluster / "node-1" / "server.properties",
     }
+    assert [pasted(line, command) for command in suggested(said)][-1].endswith("1 broker(s) stopped\n")
 
 
 def any_of(secrets: set[str], text: bytes) -> bool:

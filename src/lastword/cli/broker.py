@@ -72,6 +72,8 @@ def start(args: argparse.Namespace) -> int:
     settings, security = options.settings(args.set), options.security(args)
     began = cluster.start(brokers=args.brokers, port=args.port, settings=settings, security=security)
     progress.clear()
+    if args.cluster == options.DEFAULT_CLUSTER and len(began.started) == len(cluster.status()):
+        _keep_from_down(progress)
     for warning in began.warnings:
         note(warning)
     config = cluster.client_file
@@ -93,6 +95,13 @@ def start(args: argparse.Namespace) -> int:
     if config is not None:
         print(f"it asks for a password; log in as its administrator with  --config {config}")
     return 0
+
+
+def _keep_from_down(progress: Progress) -> None:
+    """`down` ends what `up` started, and this cluster was started here, unless it was for a running `up`."""
+    upkeep = options.upkeep(progress)
+    if not upkeep.is_supervised:
+        upkeep.disclaim_cluster()
 
 
 def fetch(_args: argparse.Namespace) -> int:
@@ -124,7 +133,7 @@ def fetch(_args: argparse.Namespace) -> int:
 def stop(args: argparse.Namespace) -> int:
     progress = Progress()
     if args.cluster == options.DEFAULT_CLUSTER and options.upkeep(progress).is_running:
-        raise BadInput("cluster default is kept running by  lastword up : end all of it with  lastword down")
+        raise BadInput("cluster default is kept running by  lastword up : end that first with  lastword down")
     stopped = options.local_cluster(args.cluster, progress.line).stop()
     print(f"cluster {args.cluster}: {f'{len(stopped)} broker(s) stopped' if stopped else 'was not running'}")
     return 0

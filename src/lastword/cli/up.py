@@ -10,23 +10,14 @@ from typing import TYPE_CHECKING
 
 from lastword.cli import options
 from lastword.cli.output import Progress, note
-from lastword.cli.up_everything import Everything, print_try, tell_start
+from lastword.cli.try_commands import ON_THE_CLUSTER, print_try
+from lastword.cli.up_everything import Everything, tell_start
 from lastword.cli.up_status import status
 from lastword.core.errors import BadInput, BrokerFailed
 from lastword.demo.people import TABLE
 
 if TYPE_CHECKING:
     from lastword.kafka.local import LocalCluster, Started
-
-_TRY = {
-    f"lastword scan {TABLE}": "the table: one row per key",
-    f'lastword put {TABLE} user-1 \'{{"name": "Ada"}}\'': "write a row",
-    f"lastword get {TABLE} user-1": "its newest value",
-    f"lastword records {TABLE}": "the raw log behind the table",
-    f"lastword topic compact {TABLE}": "make Kafka compact it now",
-    "lastword demo profiles": "the whole story, step by step",
-    "lastword down": "stop; the data is kept",
-}
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
@@ -35,7 +26,8 @@ def parser(verb: str) -> argparse.ArgumentParser:
     if verb == "down":
         return options.verb_parser(
             verb,
-            "Ends what `up` started: the pipeline after its commit, the cluster last. The data is kept.",
+            "Ends what `up` started: the pipeline after its commit, the cluster last. A cluster that ran before goes "
+            "on running. The data is kept.",
             "lastword down",
             down,
         )
@@ -101,13 +93,17 @@ def down(_args: argparse.Namespace) -> int:
 
 def _cluster_alone(args: argparse.Namespace) -> int:
     cluster = options.local_cluster(options.DEFAULT_CLUSTER, Progress().line, owned=not args.detach)
+    upkeep = options.upkeep(Progress())
+    with upkeep.turn():
+        upkeep.claim_cluster(cluster)
     if args.detach:
         _make_ready(cluster, args)
         return 0
     with cluster:
         began = _make_ready(cluster, args)
         if not began.started:
-            print("\nThe cluster was running already and goes on running; stop it with  lastword down")
+            stop = "lastword down" if upkeep.wanted.ends_cluster else "lastword broker stop"
+            print(f"\nThe cluster was running already and goes on running; stop it with  {stop}")
             return 0
         try:
             print("\nCtrl-C stops it.", flush=True)
@@ -125,7 +121,7 @@ def _make_ready(cluster: LocalCluster, args: argparse.Namespace) -> Started:
     tell_start(began)
     rows = fill_profiles(cluster.connection)
     print(f"ready: table {TABLE} with {rows} rows at {began.bootstrap_servers}")
-    print_try(_TRY)
+    print_try(ON_THE_CLUSTER)
     return began
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import signal
-import sys
 import time
 from contextlib import ExitStack, closing, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from lastword.cli import options
 from lastword.cli.output import Progress, note
+from lastword.cli.try_commands import on_everything, print_try
+from lastword.cli.up_status import locked_line
 from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, LastwordError
 from lastword.core.home import default_home, default_jars
@@ -29,16 +29,6 @@ if TYPE_CHECKING:
 # Spark alone may take a minute on a machine that has much to do.
 _READY_S = 300.0
 _LAST_READ_S = 15.0
-_TRY = {
-    "{url}/": "the console: all of it in a browser",
-    "{curl}/users/user-1": "a profile over HTTP",
-    "{curl}/tables/team_stats/rows": "what each team has seen and flagged",
-    "lastword board": "who leads, live",
-    "lastword get team_stats team-1": "the numbers of one team, from Kafka",
-    "lastword sql 'SELECT team, flagged FROM team_stats'": "Spark SQL over it",
-    "lastword status": "what runs, since when, and where its log is",
-    "lastword down": "end it all; the data is kept",
-}
 
 
 class Everything:
@@ -73,18 +63,25 @@ class Everything:
         return 0
 
     def end(self) -> None:
-        """Ends the parts, then the cluster, and says what ran."""
+        """Ends the parts, then the cluster if an `up` started it, and says what ran."""
         # Where nothing was ever started, nothing is made.
         with self._upkeep.turn() if self._upkeep.folder.is_dir() else nullcontext():
             ended = self._upkeep.end(self._after_end_of)
-            stopped = self._cluster.stop()
+            stopped = self._cluster.stop() if self._upkeep.wanted.ends_cluster else ()
+            self._upkeep.disclaim_cluster()
         self._progress.clear()
         if ended:
             print(f"ended {', '.join(ended)}")
         if stopped:
             print(f"{len(stopped)} broker(s) stopped")
+        runs_on = any(broker.pid for broker in self._cluster.status())
         if not ended and not stopped:
-            print("nothing was running")
+            print("nothing that  lastword up  started was running" if runs_on else "nothing was running")
+        if runs_on:
+            print(
+                f"cluster {self._cluster.name} goes on running: it was not started by  lastword up ; stop it with  "
+                "lastword broker stop"
+            )
 
     def _bring_up(self, args: argparse.Namespace) -> None:
         from lastword.up import teams
@@ -97,6 +94,7 @@ class Everything:
             if not args.detach and not is_running:
                 self._ownership.enter_context(self._upkeep.owned())
                 self._is_ours = True
+            self._upkeep.claim_cluster(self._cluster)
             began = self._cluster.start(port=args.port, security=options.security(args))
             self._progress.clear()
             tell_start(began)
@@ -117,9 +115,8 @@ class Everything:
             f"pipeline {plan.app} in generation {generation}, HTTP at {choices.url}"
         )
         if tokens.file is not None:
-            print(f"It is locked: HTTP wants a token of {tokens.file}, Kafka a password of {self._cluster.client_file}")
-        curl = f"curl -s {tokens.curl}{choices.url}"
-        print_try({command.format(curl=curl, url=choices.url): meaning for command, meaning in _TRY.items()})
+            print(locked_line(tokens.file, self._cluster.client_file))
+        print_try(on_everything(choices.url, tokens))
 
     def _choices(self, args: argparse.Namespace) -> Choices:
         """What this run should be like; BadInput when its HTTP port is another's."""
@@ -216,16 +213,6 @@ def tell_start(began: Started) -> None:
         print(began.recovery)
     if began.started:
         print(f"Kafka started in {began.seconds:.1f} s", flush=True)
-
-
-def print_try(commands: dict[str, str]) -> None:
-    print("\nTry:")
-    # Before the environment is activated, the command is found only by its path.
-    name = "lastword" if shutil.which("lastword") else os.path.relpath(sys.argv[0])
-    lines = {command.replace("lastword", name, 1): meaning for command, meaning in commands.items()}
-    width = max(map(len, lines))
-    for command, meaning in lines.items():
-        print(f"  {command:<{width}}  {meaning}", flush=True)
 
 
 def _environment() -> dict[str, str]:

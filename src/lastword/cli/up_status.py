@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lastword.cli import options
 from lastword.cli.output import Progress, print_json, print_table, when
 from lastword.core.errors import ClusterUnreachable
+from lastword.up.wanted import TOKENS
 
 if TYPE_CHECKING:
     from lastword.kafka.local import LocalCluster
@@ -24,9 +25,16 @@ def status(args: argparse.Namespace) -> int:
             print_json(row)
     elif rows:
         _print_rows(rows)
+        tokens, passwords = upkeep.folder / TOKENS, cluster.client_file
+        if passwords is not None and tokens.exists():
+            print(locked_line(tokens, passwords))
     if not any(row["pid"] for row in rows if row["part"] == "broker"):
         raise ClusterUnreachable(options.NO_LOCAL_CLUSTER)
     return 0 if all(row["pid"] for row in rows) else 1
+
+
+def locked_line(tokens: Path, passwords: Path | None) -> str:
+    return f"It is locked: HTTP wants a token of {tokens}, Kafka a password of {passwords}"
 
 
 def _brokers(cluster: LocalCluster, upkeep: Upkeep) -> list[dict[str, Any]]:

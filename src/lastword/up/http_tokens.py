@@ -9,6 +9,7 @@ from shlex import quote
 
 from lastword.core.durable import write_durably
 from lastword.serve.tokens import read_tokens
+from lastword.up.wanted import TOKENS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,18 +19,19 @@ class HttpTokens:
     file: Path | None
     reading: str | None = field(repr=False)
 
-    @property
-    def curl(self) -> str:
-        """What curl must be told, without telling the token itself: it would be seen in the list of processes."""
-        header = "s/^read /Authorization: Bearer /p"
-        return "" if self.file is None else f"-H @<(sed -n '{header}' {quote(str(self.file))}) "
+    def curl(self, url: str) -> str:
+        """The shell command that reads the URL, without the token itself: the list of processes would show it."""
+        if self.file is None:
+            return f"curl -s {url}"
+        header = r's/^read \(.*\)/header = "Authorization: Bearer \1"/p'
+        return f"sed -n '{header}' {quote(str(self.file))} | curl -s -K - {url}"
 
 
 def http_tokens(folder: Path, *, is_locked: bool) -> HttpTokens:
     """Those that are there, or new ones."""
     if not is_locked:
         return HttpTokens(file=None, reading=None)
-    file = folder / "tokens"
+    file = folder / TOKENS
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
         lines = [f"{what} {secrets.token_urlsafe(24)}\n" for what in ("read", "write")]

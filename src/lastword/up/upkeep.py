@@ -22,6 +22,7 @@ from lastword.kafka.liveness import (
     started_ms,
     wait_until_ended,
 )
+from lastword.kafka.local import LocalCluster
 from lastword.kafka.warden import DETACH, take
 from lastword.up.health import Health, load_health
 from lastword.up.supervisor import CLUSTER, supervisor_command
@@ -95,7 +96,7 @@ class Upkeep:
             # All anew: how an earlier run has fared is no news any more.
             for name in [CLUSTER, *(part.name for part in wanted.parts)]:
                 self._files(name).health.unlink(missing_ok=True)
-        save_wanted(self.folder, replace(wanted, is_wanted=True))
+        save_wanted(self.folder, replace(wanted, is_wanted=True, ends_cluster=known.ends_cluster))
         self._start_supervisor(environment)
         return True
 
@@ -120,6 +121,16 @@ class Upkeep:
                 then(name)
             files.health.unlink(missing_ok=True)
         return ended
+
+    def claim_cluster(self, cluster: LocalCluster) -> None:
+        """Notes, before a start, that `down` shall stop the cluster: only if no broker of it runs by now."""
+        if not any(broker.pid for broker in cluster.status()):
+            save_wanted(self.folder, replace(self.wanted, ends_cluster=True))
+
+    def disclaim_cluster(self) -> None:
+        """Notes that the cluster is not to be stopped by `down`; nothing to do where none ever was."""
+        if self.wanted.ends_cluster:
+            save_wanted(self.folder, replace(self.wanted, ends_cluster=False))
 
     def status(self) -> list[PartStatus]:
         """Of each part that is wanted, the supervisor last; nothing where none are."""

@@ -20,6 +20,7 @@ from lastword.core.errors import LastwordError
 
 SUPERVISOR = "supervisor"
 OWNER_LOCK = "owner.lock"
+TOKENS = "tokens"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,8 @@ class Wanted:
     # A cluster that is to be started again when a broker of it is gone: its folder, and the command that does it.
     cluster: str | None = None
     start_cluster: tuple[str, ...] = ()
+    # Whether `down` stops the cluster: an `up` started it when no broker of it ran.
+    ends_cluster: bool = False
     choices: Mapping[str, Any] = field(default_factory=dict)
 
 

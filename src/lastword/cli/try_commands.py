@@ -1,0 +1,68 @@
+"""What `up` suggests to try: commands that work as they are printed, in the shell from which `up` was run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from lastword.demo.people import TABLE
+
+if TYPE_CHECKING:
+    from lastword.up.http_tokens import HttpTokens
+
+# Each command with its meaning.
+Commands = dict[str, str]
+
+ON_THE_CLUSTER: Commands = {
+    f"lastword scan {TABLE}": "the table: one row per key",
+    f'lastword put {TABLE} user-1 \'{{"name": "Ada"}}\'': "write a row",
+    f"lastword get {TABLE} user-1": "its newest value",
+    f"lastword records {TABLE}": "the raw log behind the table",
+    f"lastword topic compact {TABLE}": "make Kafka compact it now",
+    "lastword demo profiles": "the whole story, step by step",
+    "lastword down": "stop; the data is kept",
+}
+
+
+def on_everything(url: str, tokens: HttpTokens) -> Commands:
+    return {
+        f"{url}/": "the console: all of it in a browser",
+        tokens.curl(f"{url}/users/user-1"): "a profile over HTTP",
+        tokens.curl(f"{url}/tables/team_stats/rows"): "what each team has seen and flagged",
+        "lastword board": "who leads, live",
+        "lastword get team_stats team-1": "the numbers of one team, from Kafka",
+        "lastword sql 'SELECT team, flagged FROM team_stats'": "Spark SQL over it",
+        "lastword status": "what runs, since when, and where its log is",
+        "lastword down": "end it all; the data is kept",
+    }
+
+
+def try_lines(commands: Commands, program: str) -> list[str]:
+    """A line for each command, with its meaning; `program` is how `lastword` is run from here."""
+    # Only at the beginning is it the program: a path may have its name, too.
+    words = {
+        f"{program} {command.removeprefix('lastword ')}" if command.startswith("lastword ") else command: meaning
+        for command, meaning in commands.items()
+    }
+    width = max(map(len, words))
+    return [f"  {command:<{width}}  {meaning}" for command, meaning in words.items()]
+
+
+def print_try(commands: Commands) -> None:
+    print("\nTry:")
+    print("\n".join(try_lines(commands, _program())), flush=True)
+
+
+def _program() -> str:
+    """How this program is run from here: by its name where the shell finds it, else by its path."""
+    own = Path(sys.argv[0])
+    if own.name == "__main__.py":
+        return f"{quote(sys.executable)} -m lastword"
+    found = shutil.which("lastword")
+    if found is not None and Path(found).resolve() == own.resolve():
+        return "lastword"
+    return quote(os.path.relpath(own))
