@@ -41,10 +41,15 @@ def give(page: Page, token: str) -> None:
     asked.get_by_role("button", name="Use token").click()
 
 
-def test_a_token_is_asked_for_again_until_it_is_right(visitor: Visitor) -> None:
+def test_a_token_is_asked_for_with_where_they_are_again_until_it_is_right(
+    visitor: Visitor, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     page = visitor.open("#/tables/users?prefix=user-")
     asked = page.get_by_role("dialog", name="Token needed")
     expect(asked).to_be_visible()
+    expect(asked).to_contain_text("of lastword up --secure, the one that lastword status names; of lastword serve, the")
+    # Where it is on the disk is nobody's business who has no token.
+    assert str(tmp_path_factory.getbasetemp()) not in page.content()
     assert violations(page) == []
     give(page, "wrong-0123456789abcdef")
     expect(asked).to_be_visible()

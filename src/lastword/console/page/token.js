@@ -42,7 +42,7 @@ function dialog(wasWrong, refusal) {
     autocomplete: "off",
     spellcheck: "false",
     required: true,
-    "aria-describedby": "token-why",
+    "aria-describedby": "token-why token-where",
   });
   const why = wasWrong
     ? `${refusal?.message ?? "the server does not take this token"}. Give another one.`
@@ -52,6 +52,20 @@ function dialog(wasWrong, refusal) {
     {},
     h("h2", { id: "token-title" }, "Token needed"),
     h("p", { id: "token-why", class: wasWrong ? "warned" : "soft" }, why),
+    // The file is named by the machine itself, to whoever may use it: no path of a server is for strangers.
+    h(
+      "p",
+      { id: "token-where", class: "soft" },
+      "The tokens are in a file on the server's machine: of ",
+      h("code", {}, "lastword up --secure"),
+      ", the one that ",
+      h("code", {}, "lastword status"),
+      " names; of ",
+      h("code", {}, "lastword serve"),
+      ", the one of its option ",
+      h("code", {}, "--token-file"),
+      ". A line there is the word read or write, and then the token.",
+    ),
     h("label", { for: "token" }, "Token"),
     field,
     h(
