@@ -14,7 +14,8 @@ _HEAD = """\
 <!-- Made by scripts/write_docs.py from the parsers of src/lastword/cli. -->
 
 Exit codes: 0 done; 1 the thing asked for is not so (no such key or topic, a check failed); 2 bad usage or input;
-3 the cluster or server can't be reached. Errors are one line on stderr: what, where, what next. Data goes to stdout.
+3 the cluster or server can't be reached; 130 Ctrl-C, 143 SIGTERM (128 and the signal's number; a second one ends a verb
+at once, without putting things in order). Errors are one line on stderr: what, where, what next. Data goes to stdout.
 
 A verb speaks to the local cluster that `--cluster` names, as its administrator, whatever the environment says; else to
 the address of `--bootstrap-servers`, `LASTWORD_BOOTSTRAP_SERVERS` or `bootstrap.servers` in the settings file

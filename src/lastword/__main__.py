@@ -1,7 +1,5 @@
 """`python -m lastword`: the command line, for a process that knows its Python and not where the command is."""
 
-import sys
+from lastword.program import run
 
-from lastword.cli import main
-
-sys.exit(main())
+run()

@@ -72,6 +72,9 @@ def main(argv: list[str] | None = None) -> int:
         # The reader of our pipe has seen enough (`lastword dump t | head`). Nothing more may be written to it.
         _drop_output()
         return 0
+    except MemoryError:
+        _print_error(LastwordError("out of memory: this takes more of it than this machine, or its limit, gives"))
+        return 1
     except OSError as failure:
         _drop_output()
         where = f"{failure.filename}: " if failure.filename else ""
@@ -103,6 +106,14 @@ def _run(words: list[str]) -> int:
 
 def _nowhere() -> TextIO:
     return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - open as long as the process; pathlib is slow to load
+
+
+def flush_output() -> None:
+    """Leaves nothing for Python to write when it ends: it would complain of a reader that is gone."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
 
 
 def _drop_output() -> None:

@@ -189,8 +189,9 @@ def _ended(process: subprocess.Popen[bytes], patience_s: float) -> int:
 
 def _stop_listening(context: SparkContext | None) -> None:
     """What the JVM sends its counters to: it would print a stack when the JVM ends first."""
-    if context is not None and context._accumulatorServer is not None:
-        context._accumulatorServer.shutdown()
+    server = _listener(context)
+    if server is not None:
+        server.shutdown()
 
 
 def _forget() -> None:
@@ -215,7 +216,8 @@ def _on_interrupt(number: int, frame: FrameType | None) -> None:
     PySpark's own handler cancels them in this thread, on the connection that waits for the job: it waits for its end.
     """
     context, life = SparkContext._active_spark_context, _life
-    if context is not None:
+    # One that is still being made is the active one already, and has no jobs.
+    if context is not None and hasattr(context, "_jsc"):
         threading.Thread(target=_cancel_jobs, args=(context,), daemon=True).start()
     if life is None:
         raise KeyboardInterrupt
@@ -230,11 +232,15 @@ def hush_lost_jvm() -> None:
     # With its stack, as an error: twice, once as nobody's.
     logging.getLogger("py4j").propagate = False
     logging.getLogger().addFilter(_is_not_py4j)
-    context = SparkContext._active_spark_context
-    if context is not None and context._accumulatorServer is not None:
+    server = _listener(SparkContext._active_spark_context)
+    if server is not None:
         # It prints the stack of a connection that has ended.
-        server: Any = context._accumulatorServer
         server.handle_error = _say_nothing
+
+
+def _listener(context: SparkContext | None) -> Any:
+    """What the JVM sends its counters to; None where there is none, and in a context that is still being made."""
+    return getattr(context, "_accumulatorServer", None)
 
 
 def _is_not_py4j(record: logging.LogRecord) -> bool:

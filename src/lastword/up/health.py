@@ -13,7 +13,7 @@ from lastword.kafka.broker_log import last_lines, without_frames
 # A traceback or a log's last words fit; a day of restarts does not make it long to read.
 _LAST_LINES = 40
 # Somebody's wish, not a failure: the last line has nothing to do with it.
-_WISHED = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT)
+_WISHED = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT)
 
 
 @dataclass(frozen=True, kw_only=True)
