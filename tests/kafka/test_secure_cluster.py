@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -30,9 +32,13 @@ from support.waiting import eventually
 
 
 @pytest.fixture(scope="module")
-def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    folder = tmp_path_factory.mktemp("secure")
-    with LocalCluster(name="secure", folder=folder / "cluster", jars=JARS, owned=True) as cluster:
+def secure() -> Iterator[LocalCluster]:
+    # Not below pytest's folder, into which nobody else gets.
+    with (
+        TemporaryDirectory() as place,
+        LocalCluster(name="secure", folder=Path(place) / "cluster", jars=JARS, owned=True) as cluster,
+    ):
+        Path(place).chmod(0o755)
         cluster.start(port=0, security="scram-tls")
         for topic in ("orders", "news", "secret"):
             create_topic(cluster.connection, topic, partitions=1)
@@ -82,6 +88,33 @@ def test_what_has_passwords_only_its_owner_can_read_and_nothing_else_has_them(se
     assert len(set(passwords)) == 3
     assert holders == {"secrets.json", "client.properties", "node-1/server.properties"}
     assert stat.S_IMODE((secure.folder / "tls" / "server.p12").stat().st_mode) == 0o600
+
+
+def test_another_user_of_the_machine_reads_neither_its_records_nor_a_replica_of_them(secure: LocalCluster) -> None:
+    place = secure.folder.parent
+    (place / "for everyone").write_text("hello")
+    with Table(secure.connection, "orders") as orders:
+        orders.put("o-1", {"card": "4929-0000-1111-2222"})
+        with orders.replica(folder=place / "replica") as replica:
+            assert replica["o-1"] == {"card": "4929-0000-1111-2222"}
+    [segment] = secure.folder.glob("node-1/data/orders-0/*.log")
+    rows, *_ = place.glob("replica/store-*/*.sst")
+    assert b"4929-0000-1111-2222" in segment.read_bytes()
+    for path in (secure.folder, place / "replica"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    assert segment.stat().st_mode & 0o077 == 0
+    if os.geteuid() == 0:
+        assert read_as_nobody(place / "for everyone") == "hello"
+        for path in (segment, rows, secure.folder / "tls" / "ca.pem", secure.folder / "cluster.json"):
+            with pytest.raises(PermissionError):
+                read_as_nobody(path)
+
+
+def read_as_nobody(path: Path) -> str:
+    done = subprocess.run(["cat", path], user=65_534, group=65_534, extra_groups=[], capture_output=True, text=True)
+    if "Permission denied" in done.stderr:
+        raise PermissionError(path)
+    return done.stdout
 
 
 def test_a_user_does_what_its_rights_say(secure: LocalCluster, ann: Connection) -> None:

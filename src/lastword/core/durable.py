@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 
 
-def write_durably(path: Path, content: bytes, *, private: bool = False) -> None:
+def write_durably(path: Path, content: bytes, *, shared: bool = False) -> None:
     """The file with this content, safe on the disk on return; a crash leaves the old one or the new one.
 
-    One that is `private` nobody but its owner can read, at no moment.
+    Nobody but its owner can read it, at no moment; one that is `shared` whoever the umask lets.
     """
     half_written = path.with_name(f"{path.name}.new")
     half_written.unlink(missing_ok=True)
-    with open(half_written, "xb", opener=_private if private else None) as file:
+    with open(half_written, "xb", opener=None if shared else _private) as file:
         file.write(content)
     sync(half_written)
     # Rename last: whoever finds the file may trust it.

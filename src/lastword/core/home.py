@@ -1,9 +1,10 @@
-"""Where lastword keeps what it keeps: clusters, logs, jars and the journal, all under one home."""
+"""Where lastword keeps what it keeps: clusters, logs, jars and the journal, all under one home, for its owner alone."""
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from lastword.core.errors import BadInput
@@ -14,6 +15,10 @@ def default_home() -> Path:
     chosen = os.environ.get("LASTWORD_HOME")
     if chosen:
         return _expanded("LASTWORD_HOME", chosen)
+    return _platform_home()
+
+
+def _platform_home() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "lastword"
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "lastword"
@@ -23,6 +28,24 @@ def default_jars(home: Path) -> Path:
     """`LASTWORD_JARS` if set, else a folder of the home: jars are shared by every cluster and checkout."""
     chosen = os.environ.get("LASTWORD_JARS")
     return _expanded("LASTWORD_JARS", chosen) if chosen else home / "jars"
+
+
+def private_folder(folder: Path) -> None:
+    """Makes the folder, and what is missing above it, for its owner alone; one that is there is closed to others.
+
+    Of the folders above it that are there, only the home in the platform's place is closed: a folder that somebody
+    chose may hold other things. What can't be closed (another user's, or a file system without modes) stays as it is.
+    """
+    missing = [each for each in folder.parents if not each.exists()]
+    for each in (*reversed(missing), folder):
+        # Private from its first moment, whatever the umask. Another process may be making it, too.
+        each.mkdir(mode=0o700, exist_ok=True)
+    home = _platform_home()
+    for each in (folder, *(parent for parent in folder.parents if parent == home)):
+        mode = each.stat().st_mode
+        if mode & 0o077:
+            with suppress(OSError):
+                each.chmod(mode & 0o7700)
 
 
 def _expanded(variable: str, text: str) -> Path:

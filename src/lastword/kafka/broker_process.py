@@ -68,7 +68,7 @@ def format_data(jvm: Jvm, files: NodeFiles, spec: ClusterSpec, secret: Sequence[
     )
     # In a file: everyone on the machine can read a command line.
     arguments = files.format_arguments
-    write_durably(arguments, "\n".join(map(quoted, words)).encode(), private=True)
+    write_durably(arguments, "\n".join(map(quoted, words)).encode())
     try:
         done = subprocess.run(
             [java, f"@{arguments}"],
@@ -79,6 +79,7 @@ def format_data(jvm: Jvm, files: NodeFiles, spec: ClusterSpec, secret: Sequence[
             env={**os.environ, "LC_ALL": "C.UTF-8"},
             # It holds our turn too: were we killed, the next command must wait until it has ended.
             pass_fds=[turn.fileno()],
+            umask=0o077,
         )
     finally:
         arguments.unlink()

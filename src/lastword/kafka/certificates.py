@@ -1,6 +1,6 @@
 """Keys and certificates of a local cluster that speaks TLS, made with the keytool of its Java.
 
-clusters/NAME/tls/ca.pem      whom clients trust
+clusters/NAME/tls/ca.pem      whom clients trust; another user of the machine needs a copy
 clusters/NAME/tls/server.p12  the key of the brokers, all on this machine; for its owner alone
 """
 
@@ -59,8 +59,6 @@ def ensure_certificates(folder: Path, java: Java, password: str) -> None:
     (made / "server.p12").chmod(0o600)
     for name in ("ca.pem", "server.p12"):
         sync(made / name)
-    # For others only now: they need the authority's certificate.
-    made.chmod(0o755)
     # Rename last: whoever finds the folder may trust it.
     made.replace(there)
     sync(folder)

@@ -24,6 +24,7 @@ from typing import get_args
 
 from lastword.core.durable import write_durably
 from lastword.core.errors import BadInput, BrokerFailed
+from lastword.core.home import private_folder
 from lastword.kafka.broker_log import last_lines
 from lastword.kafka.security import Security
 
@@ -179,7 +180,7 @@ def is_of_home(home: Path, cluster_id: str) -> bool:
 
 
 def save_spec(folder: Path, spec: ClusterSpec) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    private_folder(folder)
     write_durably(folder / "cluster.json", json.dumps(asdict(spec), indent=2).encode())
 
 
@@ -220,8 +221,7 @@ def write_settings(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec, secu
     files.folder.mkdir(parents=True, exist_ok=True)
     lines = {**_server_properties(files, spec, broker), **secure, **spec.settings}
     text = "".join(f"{name}={_escaped(value)}\n" for name, value in lines.items())
-    # It has passwords.
-    write_durably(files.properties, text.encode(), private=bool(secure))
+    write_durably(files.properties, text.encode())
     files.logging.write_text(_LOGGING.format(log=files.log.name))
 
 

@@ -22,6 +22,7 @@ from confluent_kafka.admin import AdminClient
 
 from lastword.core.durable import sync, write_durably
 from lastword.core.errors import AlterRefused, LastwordError, NotFound
+from lastword.core.home import private_folder
 from lastword.kafka.connection import Connection
 from lastword.kafka.live_settings import alter_settings, settings_now, topic_identity
 from lastword.kafka.nudge import NUDGE_KEY, nudger
@@ -107,7 +108,7 @@ class Claim:
 def claimed(home: Path, cluster_id: str, topic: str) -> Iterator[Claim]:
     """The claim on a topic; refused while another live process holds it."""
     path = _path(home, cluster_id, topic)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(path.parent)
     with _held(path) as claim:
         if isinstance(claim, _Owner):
             raise LastwordError(f"{topic} is being compacted by {claim.name}: wait for it")

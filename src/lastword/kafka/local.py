@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from lastword.core.errors import BadInput, BrokerFailed, NotFound, PortTaken
+from lastword.core.home import private_folder
 from lastword.kafka.broker_process import (
     Jvm,
     Warden,
@@ -399,7 +400,7 @@ class LocalCluster:
     def _turn(self) -> Iterator[IO[str]]:
         """One command at a time starts or stops this cluster; a second one waits and then finds it done."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            private_folder(self.folder)
             with (self.folder / "cluster.lock").open("a") as turn:
                 try:
                     fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -20,6 +20,7 @@ from typing import Literal
 
 from lastword.core.durable import write_durably
 from lastword.core.errors import BrokerFailed
+from lastword.core.home import private_folder
 from lastword.core.quoting import quoted
 from lastword.kafka.certificates import ca_certificate, ensure_certificates, tls_settings
 from lastword.kafka.connection import Properties
@@ -64,7 +65,7 @@ def ensure_secrets(folder: Path) -> Secrets:
     """Those that are there, or new ones."""
     if not (folder / "secrets.json").exists():
         made = Secrets(admin=new_password(), controller=new_password(), keys=new_password())
-        write_durably(folder / "secrets.json", json.dumps(asdict(made)).encode(), private=True)
+        write_durably(folder / "secrets.json", json.dumps(asdict(made)).encode())
     return load_secrets(folder)
 
 
@@ -150,8 +151,8 @@ def account_file(home: Path, cluster_id: str, name: str) -> Path:
 def write_client_file(path: Path, bootstrap_servers: str, settings: Mapping[str, str]) -> None:
     """A file for `--config`, that only its owner can read."""
     lines = [f"{name}={value}\n" for name, value in {"bootstrap.servers": bootstrap_servers, **settings}.items()]
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_durably(path, "".join(lines).encode(), private=True)
+    private_folder(path.parent)
+    write_durably(path, "".join(lines).encode())
 
 
 def _login(module: str, name: str, password: str, **others: str) -> str:

@@ -57,6 +57,8 @@ def spawn(
             stderr=said,
             pass_fds=[held.fileno()],
             start_new_session=True,
+            # What it writes is for its owner alone, as its folder is.
+            umask=0o077,
             preexec_fn=preexec,  # noqa: PLW1509 - the warden has one thread, and only it passes a function
         )
 

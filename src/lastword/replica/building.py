@@ -158,6 +158,7 @@ def _workers(jobs: list[Job], heard: queue.SimpleQueue[tuple[int, Told]]) -> Ite
                 stdout=subprocess.PIPE,
                 # Ctrl-C reaches the whole foreground group; ending is the owner's decision.
                 process_group=0,
+                umask=0o077,
             )
             workers.append(worker)
             listener = threading.Thread(target=_listen, args=(number, job, worker, heard), daemon=True)

@@ -24,6 +24,7 @@ from uuid import uuid4
 
 from lastword.core.durable import sync
 from lastword.core.errors import ReplicaUnusable
+from lastword.core.home import private_folder
 
 _LOCK = "owner.lock"
 _OUTDATED = "outdated"
@@ -37,9 +38,10 @@ class ReplicaFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            path.mkdir(parents=True, exist_ok=True)
-            if not (path / _LOCK).exists() and any(path.iterdir()):
+            # Before it is closed to others: it may be anybody's.
+            if path.is_dir() and not (path / _LOCK).exists() and any(path.iterdir()):
                 raise ReplicaUnusable(f"{path} is not empty and holds no replica: give an empty folder, or a new one")
+            private_folder(path)
             self._lock = _held(path / _LOCK)
         except OSError as refusal:
             raise ReplicaUnusable(f"{path}: {refusal.strerror or refusal}: give another folder") from None

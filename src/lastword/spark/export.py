@@ -151,7 +151,7 @@ class _Work:
         (folder / MARKER).unlink(missing_ok=True)
         sync(folder)
         done = self._write(folder.as_uri(), mode="overwrite")
-        write_durably(folder / MARKER, _marker(done))
+        write_durably(folder / MARKER, _marker(done), shared=True)
         return done
 
     def to_url(self, url: str, *, overwrite: bool) -> Exported:

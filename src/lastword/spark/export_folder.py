@@ -38,7 +38,7 @@ class ExportFolder:
         """Puts the new export in place of the old one, safe on the disk."""
         for written in sorted(self.unfinished.rglob("*")):
             sync(written)
-        write_durably(self.unfinished / MARKER, marker)
+        write_durably(self.unfinished / MARKER, marker, shared=True)
         replaced = self.path.with_name(f".{self.path.name}.replaced-{uuid4().hex}")
         if self.path.exists():
             self.path.rename(replaced)

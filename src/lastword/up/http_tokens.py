@@ -8,6 +8,7 @@ from pathlib import Path
 from shlex import quote
 
 from lastword.core.durable import write_durably
+from lastword.core.home import private_folder
 from lastword.serve.tokens import read_tokens
 from lastword.up.wanted import TOKENS
 
@@ -31,10 +32,10 @@ def http_tokens(folder: Path, *, is_locked: bool) -> HttpTokens:
     """Those that are there, or new ones."""
     if not is_locked:
         return HttpTokens(file=None, reading=None)
+    private_folder(folder)
     file = folder / TOKENS
     if not file.exists():
-        folder.mkdir(parents=True, exist_ok=True)
         lines = [f"{what} {secrets.token_urlsafe(24)}\n" for what in ("read", "write")]
-        write_durably(file, "".join(lines).encode(), private=True)
+        write_durably(file, "".join(lines).encode())
     # One that may write may read, too.
     return HttpTokens(file=file, reading=min(read_tokens(file))[1])

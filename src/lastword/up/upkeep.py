@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lastword.core.errors import LastwordError
+from lastword.core.home import private_folder
 from lastword.kafka.broker_log import last_lines
 from lastword.kafka.liveness import (
     end_family,
@@ -147,7 +148,7 @@ class Upkeep:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """One command at a time starts or ends them; a second one waits and then finds it done."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        private_folder(self.folder)
         with (self.folder / "turn.lock").open("a") as turn:
             try:
                 fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -159,7 +160,7 @@ class Upkeep:
     @contextmanager
     def owned(self) -> Iterator[None]:
         """Whatever is started as owned in this block ends with this process, however that ends."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        private_folder(self.folder)
         with (self.folder / OWNER_LOCK).open("a") as owner:
             take(owner)
             yield

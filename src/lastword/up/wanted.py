@@ -17,6 +17,7 @@ from typing import Any
 
 from lastword.core.durable import write_durably
 from lastword.core.errors import LastwordError
+from lastword.core.home import private_folder
 
 SUPERVISOR = "supervisor"
 OWNER_LOCK = "owner.lock"
@@ -84,7 +85,7 @@ def load_wanted(folder: Path) -> Wanted:
 
 
 def save_wanted(folder: Path, wanted: Wanted) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    private_folder(folder)
     write_durably(folder / "wanted.json", json.dumps(asdict(wanted), indent=2).encode())
 
 
