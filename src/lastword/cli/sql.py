@@ -30,7 +30,8 @@ def parser(verb: str) -> argparse.ArgumentParser:
         verb,
         "Answers a query in Spark SQL. Every topic is a table (in backquotes if its name has dashes or dots) with the "
         "columns key, one for each field of the JSON values, partition, offset, timestamp, headers, decode_error. Only "
-        "what the query names is read, each topic at the position where it ended then; nothing is written.",
+        "what the query names is read, each topic at the position where it ended then; nothing is written, no code is "
+        "run, and files are read with --allow-files only.",
         _EXAMPLE,
         sql,
     )
@@ -50,6 +51,9 @@ def parser(verb: str) -> argparse.ArgumentParser:
         metavar="[TOPIC=]DDL",
         help="the columns, like 'name STRING, age INT', instead of those found in the values; may be repeated",
     )
+    made.add_argument(
+        "--allow-files", action="store_true", help="the query may also read files, like text.`/tmp/notes.txt`"
+    )
     options.add_codecs(made)
     spark_options.add_spark(made)
     options.add_connection(made)
@@ -64,9 +68,10 @@ def sql(args: argparse.Namespace) -> int:
     with spark_options.running_spark(args) as spark:
         from lastword.spark.sql import Reading, answer
 
+        reading = Reading(key=key, value=value, schemas=schemas, at=args.at, allow_files=args.allow_files)
         progress = Progress()
         progress.step("reading")
-        answered = answer(spark, query, Reading(key=key, value=value, schemas=schemas, at=args.at))
+        answered = answer(spark, query, reading)
         progress.clear()
         if sys.stderr.isatty() and form != "jsonl":
             for topic, position in answered.positions.items():

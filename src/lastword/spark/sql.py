@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import translate
-from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -15,12 +15,14 @@ from lastword.core.errors import BadInput
 from lastword.core.position import Position
 from lastword.kafka.connection import Connection
 from lastword.spark.failures import one_line_failures, told
+from lastword.spark.query_reach import Reach
 from lastword.spark.session import connection_of
 from lastword.spark.span import At, captured_span
-from lastword.spark.statements import Statement, analyse_explained, parsed
+from lastword.spark.statements import Statement, analysed, analysed_inner, parsed
 from lastword.spark.table import table_of
 
 _QUERY = "the query"
+_SUBSTITUTION = "spark.sql.variable.substitute"
 _NAME_PART = re.compile(r"`((?:[^`]|``)+)`")
 
 
@@ -33,6 +35,8 @@ class Reading:
     # By topic; under None that of the only one.
     schemas: Mapping[str | None, str] = field(default_factory=dict)
     at: At = None
+    # Whether the query may read files beside topics.
+    allow_files: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,22 +48,39 @@ class Answer:
 
 
 def answer(spark: SparkSession, query: str, reading: Reading = Reading()) -> Answer:  # noqa: B008 - frozen
-    """The answer to a query that only reads; each topic it names is a view of the session from then on.
+    """The answer to a query that only reads topics; each topic it names is a view of the session from then on.
 
     BadInput for anything wrong with the query, NotFound for a name that is neither a topic nor defined in the query.
     """
-    with one_line_failures(_QUERY):
+    reach = Reach(spark=spark, allow_files=reading.allow_files)
+    with one_line_failures(_QUERY), _no_substitution(spark):
         statement = parsed(spark, query)
         if statement.tables_pattern is not None:
             return Answer(rows=_topics_like(spark, statement.tables_pattern), positions={})
         topics = _Topics(spark, statement, reading)
-        if statement.is_explain:
-            topics.analysed(lambda: analyse_explained(spark, query))
-        rows = topics.analysed(lambda: spark.sql(query))
+        reach.check_parsed(statement, topics.known)
+        if statement.is_about_query or not statement.is_told:
+            rows = topics.analysed(lambda: (analysed_inner if statement.is_told else analysed)(spark, query))
+            reach.check_analysed(rows._jdf.queryExecution().analyzed(), topics.positions)
+        if statement.is_told:
+            rows = topics.analysed(lambda: analysed(spark, query))
     unused = sorted(str(topic) for topic in reading.schemas if topic is not None and topic not in topics.positions)
     if unused:
         raise BadInput(f"--schema {unused[0]}=...: the query reads no topic of that name")
     return Answer(rows=rows, positions=topics.positions)
+
+
+@contextmanager
+def _no_substitution(spark: SparkSession) -> Iterator[None]:
+    """In the block ${env:NAME}, ${system:NAME} and ${spark.NAME} in a query are what they look like: text."""
+    # The parser takes the settings of the active session, whichever it belongs to.
+    spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)  # type: ignore[union-attr]
+    before = spark.conf.get(_SUBSTITUTION) or "true"
+    spark.conf.set(_SUBSTITUTION, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(_SUBSTITUTION, before)
 
 
 class _Topics:
@@ -73,7 +94,12 @@ class _Topics:
         self._cluster = self._connection.reach()
         self.positions: dict[str, Position] = {}
 
-    def analysed(self, analyse: Any) -> Any:
+    @property
+    def known(self) -> Collection[str]:
+        """The topics of the cluster."""
+        return self._cluster.topics
+
+    def analysed(self, analyse: Callable[[], DataFrame]) -> DataFrame:
         """What `analyse` gives once every topic that it asks for is there."""
         while True:
             try:
@@ -113,9 +139,7 @@ class _Topics:
     def _topic_of(self, missing: AnalysisException) -> str:
         """The topic that stands behind a name of the query: exactly that one, or the only one in another case."""
         parts = _NAME_PART.findall((missing.getMessageParameters() or {}).get("relationName", ""))
-        name, known = ".".join(part.replace("``", "`") for part in parts), self._cluster.topics
-        if len(parts) > 1 and name in known:
-            raise BadInput(f"the query: {name} has a dot in it: write it in backquotes, `{name}`")
+        name, known = ".".join(part.replace("``", "`") for part in parts), self.known
         if name not in known:
             alike = [topic for topic in known if topic.lower() == name.lower()]
             if len(alike) > 1:

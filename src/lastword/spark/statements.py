@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lastword.core.errors import BadInput
 
@@ -22,7 +22,13 @@ _ACTS = (
     f"{_LOGICAL}InsertIntoDir",
     f"{_LOGICAL}ScriptTransformation",
 )
-_TELLS = ("Show", "Describe", "Explain")
+# Commands that only tell something; one with another query inside gives it by this name.
+_TELLS = {
+    **dict.fromkeys(("ShowTables", "ShowColumns", "ShowFunctions", "DescribeFunction"), ""),
+    **dict.fromkeys(("DescribeRelation", "DescribeRelationJsonCommand", "DescribeColumn"), ""),
+    "ExplainCommand": "logicalPlan",
+    "DescribeQueryCommand": "plan",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,20 +39,26 @@ class Statement:
     nodes: tuple[Any, ...]
 
     @property
-    def is_explain(self) -> bool:
-        return _name(self.plan) == "ExplainCommand"
+    def is_about_query(self) -> bool:
+        """Whether it tells something about another query: EXPLAIN, DESCRIBE QUERY."""
+        return _inner(self.plan) is not None
+
+    @property
+    def is_told(self) -> bool:
+        """Whether it tells something (SHOW, DESCRIBE, EXPLAIN), and is no query itself."""
+        return simple_name(self.plan) in _TELLS
 
     @property
     def tables_pattern(self) -> str | None:
         """The pattern of SHOW TABLES, `*` without one; None for any other query."""
-        if _name(self.plan) != "ShowTables":
+        if simple_name(self.plan) != "ShowTables":
             return None
         pattern = self.plan.pattern()
         return str(pattern.get()) if pattern.isDefined() else "*"
 
     def relations(self) -> set[str]:
         """The names in it that stand where a table is expected, but for those of several parts."""
-        named = [node for node in self.nodes if _name(node) in ("UnresolvedRelation", "UnresolvedTableOrView")]
+        named = [node for node in self.nodes if simple_name(node) in ("UnresolvedRelation", "UnresolvedTableOrView")]
         parts = [node.multipartIdentifier() for node in named]
         return {str(name.head()) for name in parts if name.size() == 1}
 
@@ -59,20 +71,28 @@ def parsed(spark: SparkSession, query: str) -> Statement:
         _parse(spark, query)
         raise _refused(word[1])
     plan = _parse(spark, query)
-    nodes = tuple(_nodes(plan))
+    nodes = tuple(nodes_of(plan))
     gateway = spark.sparkContext._gateway
     for node in nodes:
-        is_told = node is plan and _name(node).startswith(_TELLS)
+        is_told = node is plan and simple_name(node) in _TELLS
         if not is_told and any(is_instance_of(gateway, node, kind) for kind in _ACTS):
-            raise _refused(_words(_name(node)))
+            raise _refused(_words(simple_name(node)))
     return Statement(plan=plan, nodes=nodes)
 
 
-def analyse_explained(spark: SparkSession, query: str) -> None:
-    """Analyses the query that an EXPLAIN is about: Spark would show the failure as if it were the plan."""
+def analysed(spark: SparkSession, query: str) -> DataFrame:
+    """The rows of a query, analysed and not computed; what tells something has been told."""
     # Parsed each time, because an analysis that fails leaves its mark on the plan.
-    plan = _parse(spark, query).logicalPlan()
-    spark._jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan)  # type: ignore[union-attr]
+    return _frame(spark, _parse(spark, query))
+
+
+def analysed_inner(spark: SparkSession, query: str) -> DataFrame:
+    """The query that another tells about: EXPLAIN would show the failure to analyse it as if it were the plan."""
+    return _frame(spark, _inner(_parse(spark, query)))
+
+
+def _frame(spark: SparkSession, plan: Any) -> DataFrame:
+    return DataFrame(spark._jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)  # type: ignore[union-attr]
 
 
 def _parse(spark: SparkSession, query: str) -> Any:
@@ -86,15 +106,21 @@ def _refused(what: str) -> BadInput:
     )
 
 
-def _nodes(plan: Any) -> Iterator[Any]:
+def nodes_of(plan: Any, is_left_out: Callable[[Any], bool] = lambda _: False) -> Iterator[Any]:
     """The plan and everything below it: children, WITH's queries, and subqueries inside expressions."""
+    if is_left_out(plan):
+        return
     yield plan
-    below = [plan.children(), plan.innerChildren(), plan.subqueries()]
-    if _name(plan) == "ExplainCommand":
-        yield from _nodes(plan.logicalPlan())
-    for plans in below:
+    if (inner := _inner(plan)) is not None:
+        yield from nodes_of(inner, is_left_out)
+    for plans in (plan.children(), plan.innerChildren(), plan.subqueries()):
         for index in range(plans.size()):
-            yield from _nodes(plans.apply(index))
+            yield from nodes_of(plans.apply(index), is_left_out)
+
+
+def _inner(plan: Any) -> Any:
+    name = _TELLS.get(simple_name(plan))
+    return getattr(plan, name)() if name else None
 
 
 def _words(name: str) -> str:
@@ -103,5 +129,6 @@ def _words(name: str) -> str:
     return " ".join(word.upper() for word in words if word not in ("Statement", "Command"))
 
 
-def _name(node: Any) -> str:
-    return str(node.nodeName()).rsplit(".", 1)[-1]
+def simple_name(node: Any) -> str:
+    """The name of its class."""
+    return str(node.getClass().getName()).rpartition(".")[2].rstrip("$")
