@@ -54,7 +54,9 @@ class Table:
 
         `headers` are a mapping, or pairs as a `Row` has them: of these a name may come twice.
         """
-        return self._writing().write(self._key_codec.encode(key), self._value_codec.encode(value), _headers(headers))
+        return self._writing().write(
+            self._key_codec.encode_key(key), self._value_codec.encode(value), _headers(headers)
+        )
 
     def delete(self, key: Any, headers: GivenHeaders | None = None) -> Ack:
         """Writes a tombstone, whether or not the key is there."""
@@ -62,7 +64,7 @@ class Table:
 
     def put_many(self, rows: Iterable[tuple[Any, Any]]) -> int:
         """Writes (key, value) pairs at full speed; returns how many were acknowledged, all of them unless it raises."""
-        encode_key, encode_value = self._key_codec.encode, self._value_codec.encode
+        encode_key, encode_value = self._key_codec.encode_key, self._value_codec.encode
         return load(self._connection, self.topic, (Write(encode_key(key), encode_value(value)) for key, value in rows))
 
     def get(self, key: Any, default: Any = None) -> Any:

@@ -130,6 +130,22 @@ def test_a_page_of_another_site_may_not_write(users: ServedTable) -> None:
     assert put(users, "a", b"1", origin="http://localhost:8090", host="localhost:8090").status == 200
 
 
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+def test_a_page_of_another_site_may_not_write_where_its_browser_sends_no_origin(
+    users: ServedTable, method: str
+) -> None:
+    def status(site: str) -> int:
+        return ask(service_of(users), "/tables/users/rows/a", method, b"1", **{"sec-fetch-site": site}).status
+
+    assert {site: status(site) for site in ("cross-site", "same-site", "same-origin", "none", "strange")} == {
+        "cross-site": 403,
+        "same-site": 403,
+        "same-origin": 200,
+        "none": 200,
+        "strange": 403,
+    }
+
+
 def test_a_write_takes_no_parameters(users: ServedTable) -> None:
     told = ask(service_of(users), "/tables/users/rows/a?min_position=0:1", "PUT", b"1")
     assert (told.status, told.code) == (400, "bad_query")
@@ -229,6 +245,18 @@ def test_a_key_that_could_not_be_asked_for_is_not_written_in_a_line_either(users
     line = b'{"key":"%b","value":1}' % (b"k" * 5000)
     told = ask(service_of(users), "/tables/users/rows", "POST", line)
     assert (told.status, told.code) == (414, "key_too_long")
+
+
+def test_a_key_that_its_codec_cannot_read_back_is_refused_and_can_be_deleted(
+    connection: Connection, users: ServedTable
+) -> None:
+    told = put(users, "%00abcd", b"1")
+    assert (told.status, told.code) == (400, "bad_key")
+    assert "the codec string can't read this key back" in told.json["error"]["message"]
+    told = ask(service_of(users), "/tables/users/rows", "POST", rb'{"key":"\u0000abcd","value":1}')
+    assert (told.status, told.code) == (400, "bad_line")
+    assert log_now(connection, users.replica.topic) == []
+    assert ask(service_of(users), "/tables/users/rows/%00abcd", "DELETE").status == 200
 
 
 def test_bodies_together_take_no_more_than_is_allowed(users: ServedTable) -> None:

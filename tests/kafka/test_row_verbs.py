@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from lastword.core.errors import LastwordError
 from lastword.core.fold import fold
 from lastword.kafka.connection import Connection
 from lastword.kafka.murmur2 import partition_of
 from lastword.kafka.reading import log_bounds, read_log
 from lastword.kafka.topics import create_topic
+from lastword.table import Table
 from support.command_line import CommandLine
 from support.waiting import eventually
 
@@ -203,6 +205,27 @@ def test_a_key_that_another_partitioner_placed_is_found_in_all_partitions(
     assert lastword("get", topic, "stray", "--all-partitions") == "1\n"
     described = lastword.run("topic", "describe", topic, "--scan")
     assert "1 keys are not where Java's partitioner (murmur2) puts them" in described.stderr
+
+
+def test_a_key_that_its_codec_cannot_read_back_is_written_by_nobody(
+    lastword: CommandLine, connection: Connection, topic: str
+) -> None:
+    put = lastword.run("put", topic, "1e999", "1", "--key-codec", "json")
+    load = lastword.run("load", topic, "-", given='{"key":"a","value":1}\n{"key":"\\u0000abcd","value":2}\n')
+    assert (put.returncode, load.returncode) == (2, 2)
+    assert put.stderr.startswith("lastword: the codec json can't read this key back (")
+    assert "line 2: the codec string can't read this key back (schema registry frame" in load.stderr
+    with Table(connection, topic) as table, Table(connection, topic, key="json") as by_json:
+        for write in (
+            lambda: table.put("\0abcd", 1),
+            lambda: table.put_many([("\0abcd", 1)]),
+            lambda: by_json.put({1: "a"}, 1),
+        ):
+            with pytest.raises(LastwordError, match=r"read (this key )?back"):
+                write()
+        assert [row.key for row in table.scan()] == ["a"]
+        # One that another program wrote can be removed.
+        table.delete("\0abcd")
 
 
 def test_int_keys_and_values_are_javas_longs(lastword: CommandLine, connection: Connection, topic: str) -> None:

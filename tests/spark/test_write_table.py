@@ -183,6 +183,7 @@ def test_null_keys_are_refused_with_their_number_and_a_sample_and_nothing_is_wri
         ([("a", "oops"), ("b", ""), ("c", "1 2")], "3 rows with a value that is not JSON"),
         ([("a", "{'n': 1}")], "1 row with a value that is not JSON"),
         ([("a", "oops"), (None, "1")], "1 row with a null key"),
+        ([("\0abcd", "1"), ("\0abc", "1")], "1 row with a key that is read as a schema registry's frame"),
     ],
 )
 def test_what_no_table_can_have_is_refused(

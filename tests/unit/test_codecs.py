@@ -1,5 +1,6 @@
 import json
 import math
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -52,6 +53,71 @@ def test_ints_come_back_as_they_went_in(number: int) -> None:
     assert len(raw) == 8
     assert codec.decode(raw) == number
     assert codec.parse(str(number)) == codec.from_json(codec.to_json(raw)) == raw
+
+
+# Whatever a program may give as a key, fit for the codec or not; texts also as a schema registry's frame begins.
+frames = st.builds("\0{}".format, st.text())
+things = st.one_of(
+    json_values,
+    frames,
+    st.binary(),
+    st.floats(),
+    st.integers(-(2**80), 2**80),
+    st.tuples(st.integers(), st.text()),
+    st.dictionaries(st.integers(), st.text(), max_size=2),
+)
+
+
+@given(st.sampled_from(sorted(CODECS)), things)
+def test_a_key_that_is_written_is_read_back_as_it_was(name: str, key: object) -> None:
+    codec = CODECS[name]
+    try:
+        raw = codec.encode_key(key)
+    except BadInput:
+        return
+    read = codec.decode(raw)
+    assert read == (list(key) if isinstance(key, tuple) else key)
+    assert codec.encode_key(read) == raw
+
+
+@given(st.sampled_from(sorted(CODECS)), st.text() | frames | json_values.map(json.dumps) | st.integers().map(str))
+def test_a_key_that_was_typed_or_came_as_json_can_be_read_back(name: str, text: str) -> None:
+    codec = CODECS[name]
+    for encode in (partial(codec.parse, text), partial(codec.from_json, json.dumps(text).encode())):
+        try:
+            raw = codec.checked_key(encode())
+        except BadInput:
+            continue
+        codec.decode(raw)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "complaint"),
+    [
+        ("string", "\0abcd", "the codec string can't read this key back (schema registry frame, schema id 1633837924"),
+        ("string", "a\ud800", "is not valid Unicode text"),
+        ("json", {1: "a"}, "the key \"{1: 'a'}\" is read back as \"{'1': 'a'}\": give it like that"),
+        ("json", [{"a": {2: 0}}], "is read back as"),
+        ("json", "a\ud800", "not a JSON value"),
+        ("json", float("nan"), "not a JSON value"),
+        ("int", 2**63, "does not fit into 8 bytes"),
+        ("int", True, "takes a whole number"),
+    ],
+)
+def test_a_key_that_could_not_be_read_back_is_refused(name: str, key: object, complaint: str) -> None:
+    with pytest.raises(BadInput) as refusal:
+        CODECS[name].encode_key(key)
+    assert complaint in str(refusal.value)
+
+
+@pytest.mark.parametrize("raw", [b"1e999", b'"\\ud800"', b"[-1e400]", b"[" * 5000 + b"]" * 5000])
+def test_json_that_could_not_be_read_back_is_no_key(raw: bytes) -> None:
+    with pytest.raises(BadInput, match="the codec json can't read this key back"):
+        CODECS["json"].checked_key(CODECS["json"].from_json(raw))
+
+
+def test_short_text_that_begins_with_the_byte_0_is_a_key() -> None:
+    assert CODECS["string"].encode_key("\0abc") == b"\0abc"
 
 
 def test_an_int_of_four_bytes_is_read_too() -> None:

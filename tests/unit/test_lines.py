@@ -1,10 +1,11 @@
+import base64
 import io
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lastword.core.codecs import CODECS
+from lastword.core.codecs import CODECS, Codec
 from lastword.core.errors import BadLine
 from lastword.core.lines import Write, lines_of, row_json, write_of_json_line, write_of_kv_line
 from lastword.core.record import Headers, Record
@@ -125,3 +126,26 @@ def test_a_line_that_is_too_long_is_named_and_not_read_to_its_end() -> None:
         next(lines)
     assert file.tell() < 20
     assert list(lines_of(io.BytesIO(b"123456789\n"), most_bytes=10)) == [b"123456789\n"]
+
+
+@pytest.mark.parametrize(
+    ("line", "codec"),
+    [
+        (rb'{"key":"\u0000abcd","value":1}', STRING),
+        (b'{"key":[-1e400],"value":1}', JSON),
+        (b'{"key":1e999,"value":1,"headers":[]}', JSON),
+    ],
+)
+def test_a_key_that_its_codec_cannot_read_back_is_refused_in_a_line(line: bytes, codec: Codec) -> None:
+    with pytest.raises(BadLine, match=r"^line 7: the codec (string|json) can't read this key back"):
+        write_of_json_line(line, 7, codec, JSON)
+
+
+def test_such_a_key_can_be_deleted_and_given_as_base64() -> None:
+    # A dump writes them, and a load restores what a dump wrote.
+    raw, encoded = b"\0abcd", base64.b64encode(b"\0abcd")
+    assert write_of_json_line(rb'{"key":"\u0000abcd","tombstone":true}', 1, STRING, JSON) == Write(raw, None)
+    assert write_of_json_line(b'{"key_base64":"%b","value":1}' % encoded, 1, STRING, JSON) == Write(raw, b"1")
+    assert write_of_kv_line(raw + b":NULL", 1, STRING, JSON, separator=":", null_marker="NULL") == Write(raw, None)
+    with pytest.raises(BadLine, match=r"^line 3: the codec string can't read this key back"):
+        write_of_kv_line(raw + b":1", 3, STRING, JSON, separator=":", null_marker=None)

@@ -121,7 +121,10 @@ def load(args: argparse.Namespace) -> int:
 def _write(args: argparse.Namespace, value: bytes | None) -> int:
     from lastword.kafka.writing import Writer
 
-    key = codec_named(args.key_codec).parse(args.key)
+    key_codec = codec_named(args.key_codec)
+    key = key_codec.parse(args.key)
+    if value is not None:
+        key_codec.checked_key(key)
     headers = _headers(args.header)
     with Writer(options.connection(args), args.topic) as writer:
         ack = writer.write(key, value, headers)

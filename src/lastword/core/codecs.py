@@ -8,6 +8,9 @@
 Each codec goes three ways: Python objects (`encode`, `decode`), the text of a command line (`parse`), and JSON for
 output and lines (`to_json`, `from_json`). The JSON way keeps a JSON value as the bytes it was: no number is rounded
 and no key reordered between a dump and a load.
+
+A key that is written goes through `encode_key`, or, if it came as text or JSON, through `checked_key`: a row whose key
+its own codec can't read back could be found by nobody.
 """
 
 from __future__ import annotations
@@ -52,8 +55,23 @@ class Codec(Protocol):
     def from_json(self, raw: Json) -> bytes:
         """The bytes for a JSON value as `to_json` writes it; BadInput for any other."""
 
+    def encode_key(self, key: Any) -> bytes:
+        """The bytes of a Python object as a key; BadInput also for one that is read back as another."""
+        return self.checked_key(self.encode(key))
 
-class _String:
+    def checked_key(self, raw: bytes) -> bytes:
+        """The bytes, if they can be read back; BadInput if not."""
+        self._read_back(raw)
+        return raw
+
+    def _read_back(self, raw: bytes) -> Any:
+        try:
+            return self.decode(raw)
+        except DecodeError as damage:
+            raise BadInput(f"the codec {self.name} can't read this key back ({damage}): choose another key") from None
+
+
+class _String(Codec):
     name = "string"
 
     def encode(self, value: Any) -> bytes:
@@ -75,6 +93,10 @@ class _String:
         except UnicodeEncodeError:
             raise BadInput(f"{text!r} is not valid Unicode text: give the bytes with the codec bytes") from None
 
+    def checked_key(self, raw: bytes) -> bytes:
+        # What was encoded is UTF-8: only a registry's frame has to be looked for.
+        return super().checked_key(raw) if raw[:1] == b"\0" else raw
+
     def to_json(self, raw: bytes) -> bytes:
         return _json_text.encode(self.decode(raw))
 
@@ -82,7 +104,7 @@ class _String:
         return self.encode(_decoded(raw))
 
 
-class _Json:
+class _Json(Codec):
     name = "json"
 
     def encode(self, value: Any) -> bytes:
@@ -98,6 +120,13 @@ class _Json:
             return msgspec.json.decode(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as damage:
             raise DecodeError(_not_json(raw, damage)) from None
+
+    def encode_key(self, key: Any) -> bytes:
+        raw = self.encode(key)
+        read = self._read_back(raw)
+        if not _is_same(read, key):
+            raise BadInput(f"the key {_shortened(str(key))} is read back as {_shortened(str(read))}: give it like that")
+        return raw
 
     def parse(self, text: str) -> bytes:
         raw = text.encode(errors="surrogatepass")
@@ -123,7 +152,7 @@ class _Json:
         return bytes(raw)
 
 
-class _Bytes:
+class _Bytes(Codec):
     name = "bytes"
 
     def encode(self, value: Any) -> bytes:
@@ -150,7 +179,7 @@ class _Bytes:
         return self.parse(text)
 
 
-class _Int:
+class _Int(Codec):
     name = "int"
 
     def encode(self, value: Any) -> bytes:
@@ -202,6 +231,15 @@ def readable_by(codec: Codec) -> Callable[[bytes], bool]:
         return True
 
     return readable
+
+
+def _is_same(read: Any, given: Any) -> bool:
+    """Whether a JSON value is what was given; a tuple is a list."""
+    if isinstance(given, list | tuple):
+        return isinstance(read, list) and len(read) == len(given) and all(map(_is_same, read, given))
+    if isinstance(given, dict):
+        return read.keys() == given.keys() and all(_is_same(read[name], given[name]) for name in given)
+    return bool(read == given)
 
 
 def _refuse_registry_frame(raw: bytes) -> None:

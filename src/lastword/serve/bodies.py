@@ -45,28 +45,31 @@ class Bodies:
         # Only a client that waits with its body would read the answer before it has sent it all.
         if headers.get("expect") and told.isdigit() and int(told) > most:
             raise _too_large(most)
-        chunks: list[bytes] = []
+        # Grows in place: a body of one-byte parts costs no more than any other.
+        body = bytearray()
         try:
             async with asyncio.timeout(self._limits.body_s):
                 async for chunk in parts:
-                    chunks.append(chunk)
+                    body += chunk
                     self._held_bytes += len(chunk)
-                    if sum(map(len, chunks)) > most:
+                    if len(body) > most:
                         raise _too_large(most)
                     if self._held_bytes > self._limits.waiting_bytes:
                         told = "too much waits to be written already"
                         raise Refused(503, "too_many_writes", told, "send it again soon")
         except TimeoutError:
-            self._held_bytes -= sum(map(len, chunks))
+            self._held_bytes -= len(body)
             raise Refused(408, "body_too_slow", "the body did not come in time", "send it again") from None
         except BaseException:
-            self._held_bytes -= sum(map(len, chunks))
-            raise
-        body = b"".join(chunks)
-        try:
-            yield body
-        finally:
             self._held_bytes -= len(body)
+            raise
+        received = bytes(body)
+        # Kept once while it is written.
+        body.clear()
+        try:
+            yield received
+        finally:
+            self._held_bytes -= len(received)
 
 
 def _too_large(most: int) -> Refused:

@@ -9,6 +9,8 @@ from typing import Protocol
 from lastword.serve.answers import Refused
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+# What a browser says of a page of ours, and of what a person typed; other clients say nothing.
+_OUR_SITES = (None, "same-origin", "none")
 _PORT = re.compile(r":[0-9]*$")
 
 
@@ -34,6 +36,8 @@ def check_host(host: str | None, names: Collection[str]) -> None:
 
 def check_origin(headers: RequestHeaders) -> None:
     """Refuses a write that a browser sends for a page of another site, which has no token to give and needs none."""
-    origin = headers.get("origin")
-    if origin is not None and origin.partition("://")[2] != headers.get("host"):
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    is_foreign = origin is not None and origin.partition("://")[2] != headers.get("host")
+    # A browser says so also where it sends no origin. Of the same site is any other port of this machine, too.
+    if is_foreign or site not in _OUR_SITES:
         raise Refused(403, "cross_origin", "a page of another site may not write here", "send it without a browser")

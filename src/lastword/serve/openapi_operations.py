@@ -18,7 +18,7 @@ JSON = "application/json"
 CODES: dict[str, tuple[int, str]] = {
     "bad_path": (400, "the path is not UTF-8"),
     "bad_query": (400, "a parameter is unknown, given twice, badly encoded or out of range"),
-    "bad_key": (400, "not a key of this table's codec"),
+    "bad_key": (400, "not a key of this table's codec, or a put with one that the codec can't read back"),
     "bad_position": (400, "not a position"),
     "bad_cursor": (400, "the cursor was altered, or is of another query"),
     "bad_value": (400, "the body is not a value of this table's codec"),

@@ -274,7 +274,7 @@ class Service:
         if request.method == "DELETE":
             return single_answer(await table.writes.send([delete_of(key)]))
         async with self._bodies.received(request.body, request.headers) as body:
-            return single_answer(await table.writes.send([put_of(key, body, table.value_codec)]))
+            return single_answer(await table.writes.send([put_of(key, body, table.key_codec, table.value_codec)]))
 
     async def _write_lines(self, table: ServedTable, request: Request) -> Answer:
         async with self._bodies.received(request.body, request.headers) as body:

@@ -131,8 +131,12 @@ class Writes:
             return [LastwordError(f"{type(surprise).__name__}: {surprise}")] * len(writes)
 
 
-def put_of(key: bytes, body: bytes, codec: Codec) -> Write:
+def put_of(key: bytes, body: bytes, key_codec: Codec, codec: Codec) -> Write:
     """The write of a value, given as the JSON in which it is shown."""
+    try:
+        key_codec.checked_key(key)
+    except BadInput as refusal:
+        raise Refused(400, "bad_key", str(refusal), "DELETE takes it, to remove a row that is there") from None
     hint = "send a value as JSON, as this table shows it; DELETE removes a row"
     try:
         # What the codec json gives back unseen is looked at here.

@@ -28,6 +28,7 @@ from lastword.spark.packed_rows import HEADERS_TYPE
 ColumnOrName = Column | str
 
 HEADERS = "headers"
+UNREADABLE_KEY = "a key that is read as a schema registry's frame"
 NULL_KEY, EMPTY_KEY, RESERVED_KEY = "a null key", "an empty key", f"the key {NUDGE_KEY.decode()!r}, which is reserved"
 
 
@@ -58,6 +59,7 @@ class Encoding:
             F.when(key_bytes.isNull(), F.lit(NULL_KEY)),
             F.when(F.length(key_bytes) == 0, F.lit(EMPTY_KEY)),
             F.when(key_bytes == F.lit(NUDGE_KEY), F.lit(RESERVED_KEY)),
+            F.when(self._is_unreadable(key_bytes) & value_bytes.isNotNull(), F.lit(UNREADABLE_KEY)),
             key_problem,
             value_problem,
         )
@@ -74,6 +76,11 @@ class Encoding:
         # A rank and no row number: of rows that are equally late none is the last, and they are seen as two.
         newest = F.rank().over(latest_first) == 1 if latest_first is not None else F.lit(True)
         return rows.withColumn("newest", newest).drop(*names)
+
+    def _is_unreadable(self, key: Column) -> Column:
+        """Whether it is text that the codec string can't read back."""
+        is_frame = (F.length(key) >= 5) & key.startswith(F.lit(b"\0"))
+        return F.lit(self.key_codec == "string") & is_frame
 
     def _value(self, frame: DataFrame) -> Column:
         if isinstance(self.value, str | Column):
