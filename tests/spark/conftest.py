@@ -34,8 +34,11 @@ def spark(connection: Connection) -> Iterator[SparkSession]:
         settings={"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"},
         ui=True,
     )
+    scratch = made.sparkContext.getConf().get("spark.local.dir")
     yield made
     stop(made)
+    assert scratch is not None
+    assert not Path(scratch).exists()
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark import SparkContext
+from pyspark import SparkContext, StorageLevel
 from pyspark.sql import SparkSession
 
 from lastword.core.errors import BadInput
@@ -19,6 +20,16 @@ from lastword.spark.session import connection_of, session
 def test_a_session_runs_and_knows_its_cluster(spark: SparkSession, connection: Connection) -> None:
     assert spark.range(10).count() == 10
     assert connection_of(spark) == connection
+
+
+@pytest.mark.quick
+def test_what_spark_moves_to_the_disk_is_where_nobody_else_gets_in(spark: SparkSession) -> None:
+    rows = spark.range(10_000).persist(StorageLevel.DISK_ONLY)
+    assert rows.count() == 10_000
+    scratch = Path(spark.conf.get("spark.local.dir") or "")
+    assert stat.S_IMODE(scratch.stat().st_mode) == 0o700
+    assert any(path.is_file() and path.name.startswith("rdd_") for path in scratch.glob("blockmgr-*/*/*"))
+    rows.unpersist()
 
 
 def test_a_second_session_for_the_same_cluster_is_the_first_one(spark: SparkSession, connection: Connection) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -41,6 +43,7 @@ class _Life:
     archive: ClassArchive
     errors: JvmErrors
     tell: Callable[[str], None]
+    scratch: Path | None  # a folder for files of the JVM, which goes with it
     before: _Handler  # what Ctrl-C did before the session
     owner: int
     process: subprocess.Popen[bytes] | None = None
@@ -63,11 +66,13 @@ def stop(spark: SparkSession) -> None:
 
 
 @contextmanager
-def watched(archive: ClassArchive, errors: JvmErrors, tell: Callable[[str], None]) -> Iterator[None]:
+def watched(
+    archive: ClassArchive, errors: JvmErrors, tell: Callable[[str], None], scratch: Path | None
+) -> Iterator[None]:
     """The JVM that is started in the block ends with Python at the latest, soon after Ctrl-C, or if the block fails."""
     global _life  # noqa: PLW0603 - PySpark has one JVM in a process
     before = signal.getsignal(signal.SIGINT)
-    _life = _Life(archive=archive, errors=errors, tell=tell, before=before, owner=os.getpid())
+    _life = _Life(archive=archive, errors=errors, tell=tell, scratch=scratch, before=before, owner=os.getpid())
     handle_interrupts()
     try:
         with _process_known(_life):
@@ -149,6 +154,8 @@ def _say_nothing(*_: object) -> None:
 
 def _put_in_order(life: _Life, status: int | None) -> None:
     life.errors.ended()
+    if life.scratch is not None:
+        shutil.rmtree(life.scratch, ignore_errors=True)
     # What a start that failed has loaded is not what the next one needs.
     life.archive.finish(whole=status == 0 and not life.interrupted)
     if signal.getsignal(signal.SIGINT) is _on_interrupt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,8 +92,11 @@ def session(
     # Secrets apart from the configuration, which is on the JVM's command line. Executors on this machine have them
     # from the driver.
     to_executors = {} if is_local(master) else dict(client.secrets)
+    scratch = _scratch() if is_local(master) and "spark.local.dir" not in given else None
+    if scratch is not None:
+        conf.set("spark.local.dir", str(scratch))
     with driver_environment(java, python, local_ip, client.secrets):
-        spark = _started(conf, to_executors, archive, tell)
+        spark = _started(conf, to_executors, archive, scratch, tell)
     _connections[spark.sparkContext] = connection
     _ways[spark.sparkContext] = asked
     return spark
@@ -106,12 +110,21 @@ def connection_of(spark: SparkSession) -> Connection:
     return connection
 
 
+def _scratch() -> Path:
+    """A folder for the rows that Spark moves to the disk, and that pass between it and Python; nobody else gets in."""
+    return Path(tempfile.mkdtemp(prefix="lastword-spark-"))
+
+
 def _started(
-    conf: SparkConf, to_executors: dict[str, str], archive: ClassArchive, tell: Callable[[str], None]
+    conf: SparkConf,
+    to_executors: dict[str, str],
+    archive: ClassArchive,
+    scratch: Path | None,
+    tell: Callable[[str], None],
 ) -> SparkSession:
     errors = JvmErrors()
     try:
-        with watched(archive, errors, tell), java_text():
+        with watched(archive, errors, tell, scratch), java_text():
             gateway = launch_gateway(conf, {"stderr": errors.writer})  # type: ignore[no-untyped-call]
             errors.launched()
             context = SparkContext(gateway=gateway, conf=conf, environment=to_executors)
