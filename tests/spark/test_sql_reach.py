@@ -112,6 +112,8 @@ CODE = [
     f"DESCRIBE QUERY SELECT {SET}",
     "SELECT java_method('no.such.Class', 'method')",
     "SELECT mine(key) FROM {t}",
+    "SELECT * FROM text.`{file}` WITH (`fs.file.impl` = 'no.such.Class')",
+    "SELECT * FROM parquet.`{file}` WITH ('parquet.crypto.factory.class' = 'no.such.Class')",
 ]
 
 

@@ -77,6 +77,8 @@ class Reach:
             kind = simple_name(node)
             if kind not in _OPERATORS:
                 raise _refused(f"{kind} in it")
+            if kind == "UnresolvedRelation":
+                _check_options(node.options())
             if kind in ("UnresolvedRelation", "UnresolvedTableOrView", "UnresolvedFunctionName"):
                 self._check_name(_parts(node.multipartIdentifier()), topics)
             if kind == "UnresolvedTableValuedFunction":
@@ -139,6 +141,13 @@ class Reach:
             raise _refused(what, "a query runs no code")
         if kind in _OF_FILES and not self.allow_files:
             raise _refused(what, "allow files with --allow-files")
+
+
+def _check_options(options: Any) -> None:
+    """Refuses options of a file that are settings of Hadoop: some of these name a class, which is then loaded."""
+    for name in options.keySet():
+        if "." in name:
+            raise _refused(f"the option {name}", "leave it out")
 
 
 def _nodes_above_views(plan: Any, topics: Collection[str]) -> Iterator[Any]:
