@@ -39,6 +39,8 @@ class ClassArchive:
             return
         with suppress(OSError):
             if whole:
+                # The cache may be shared, and a broker writes for its owner alone.
+                self.unfinished.chmod(0o444)
                 self.unfinished.replace(self.path)
                 _remove_unused(self.path.parent)
             else:
