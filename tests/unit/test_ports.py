@@ -36,6 +36,10 @@ def test_a_port_with_a_listener_is_not_free() -> None:
         assert not is_free(listener.getsockname()[1])
 
 
+# Of the client: where no other process of a busy machine takes a port meanwhile. Only Linux has more than one.
+_PEER_HOST = "127.77.0.1" if sys.platform == "linux" else "127.0.0.1"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ended:
     """A connection that its listener's side closed first, so that its port is in TIME_WAIT for a minute."""
@@ -45,20 +49,23 @@ class Ended:
 
     @classmethod
     def on_a_port(cls, *, reuses_addresses: bool) -> "Ended":
+        with PortPicker() as ports:
+            # One that no outgoing connection gets.
+            port = ports.free()
         with socket.socket() as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuses_addresses)
-            listener.bind(("127.0.0.1", 0))
+            listener.bind(("127.0.0.1", port))
             listener.listen()
-            with socket.create_connection(listener.getsockname()) as client:
+            with socket.create_connection(("127.0.0.1", port), source_address=(_PEER_HOST, 0)) as client:
                 listener.accept()[0].close()
                 assert client.recv(1) == b""
-                return cls(port=listener.getsockname()[1], peer=client.getsockname()[1])
+                return cls(port=port, peer=client.getsockname()[1])
 
     def forget(self) -> None:
         """Ends TIME_WAIT: Linux drops it when its peer, which knows nothing of the connection, refuses what is left."""
         with socket.socket() as peer:
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            peer.bind(("127.0.0.1", self.peer))
+            peer.bind((_PEER_HOST, self.peer))
             with pytest.raises(ConnectionRefusedError):
                 peer.connect(("127.0.0.1", self.port))
 
