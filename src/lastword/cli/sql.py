@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from lastword.cli import options, spark_options
@@ -89,8 +90,10 @@ def _print(rows: DataFrame, form: str, limit: int | None) -> None:
         return
     lines, end = (csv_lines(rows, limit), b"\r\n") if form == "csv" else (json_lines(rows, limit), b"\n")
     write = sys.stdout.buffer.write
-    for line in lines:
-        write(line.encode() + end)
+    # Closed before Spark ends, also when the reader of our pipe has left: PySpark would complain of a JVM that is gone.
+    with closing(lines):
+        for line in lines:
+            write(line.encode() + end)
 
 
 def _print_as_table(rows: DataFrame, limit: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -30,7 +30,7 @@ _NESTED = (ArrayType, MapType, StructType, VariantType)
 _NEEDS_QUOTES = re.compile(r'[",\r\n]')
 
 
-def json_lines(rows: DataFrame, at_most: int | None = None) -> Iterator[str]:
+def json_lines(rows: DataFrame, at_most: int | None = None) -> Generator[str, None, None]:
     """Each row as an object, a field for each column: nested ones nested, times in integer ms, bytes in base64."""
     for name, count in Counter(rows.columns).items():
         if count > 1:
@@ -45,7 +45,7 @@ def json_lines(rows: DataFrame, at_most: int | None = None) -> Iterator[str]:
         yield str(text)
 
 
-def csv_lines(rows: DataFrame, at_most: int | None = None) -> Iterator[str]:
+def csv_lines(rows: DataFrame, at_most: int | None = None) -> Generator[str, None, None]:
     """A header, then each row, as in RFC 4180, without the line ends: null is nothing, the empty text is `""`."""
     yield ",".join(map(_csv_field, rows.columns))
     for cells in _streamed(flat(rows, FOR_PROGRAMS), at_most):
