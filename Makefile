@@ -50,7 +50,7 @@ down: $(STAMP)
 test: setup check
 	$(BOUNDED) tests/kafka tests/faults -m "not long" --numprocesses $(WORKERS) --dist worksteal --durations 15
 	$(BOUNDED) $(LOCKED) --security scram-tls --numprocesses $(WORKERS) --dist worksteal
-	$(BOUNDED) tests/spark -m quick --durations 5
+	$(BOUNDED) tests/spark tests/faults -m quick --durations 5
 	$(BOUNDED) tests/browser -m "not long" --numprocesses 2 --dist loadfile --durations 5
 
 soak: setup

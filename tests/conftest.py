@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -19,6 +20,9 @@ from lastword.kafka.topics import create_topic, delete_topic
 from lastword.table import Table
 from support.command_line import JARS, CommandLine
 from support.processes import started_with
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # What a generated example takes says more about the machine than about the code.
 settings.register_profile("lastword", deadline=None)
@@ -73,6 +77,27 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.fixture(scope="session")
 def connection(cluster: LocalCluster) -> Connection:
     return cluster.connection
+
+
+@pytest.fixture(scope="session")
+def spark(connection: Connection) -> Iterator[SparkSession]:
+    """One Spark session for all tests that ask for it, on the tests' cluster."""
+    from lastword.spark import session, stop
+
+    made = session(
+        connection,
+        # A task may fail once.
+        master="local[2,2]",
+        delta=True,
+        # Small tables: more tasks than cores would only cost time.
+        settings={"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"},
+        ui=True,
+    )
+    scratch = made.sparkContext.getConf().get("spark.local.dir")
+    yield made
+    stop(made)
+    assert scratch is not None
+    assert not Path(scratch).exists()
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""One Spark session for the tests of this folder, on the tests' cluster."""
+"""The tests on Spark: its session has a login, and the command line takes that session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lastword.kafka.connection import Connection
-from lastword.spark import session, stop
 from support.canary import CANARY
 from support.in_process import InProcess
 
@@ -21,24 +20,6 @@ def connection(connection: Connection) -> Connection:
     login = {"sasl.mechanism": "PLAIN", "sasl.username": "tester", "sasl.password": CANARY}
     # Else librdkafka remarks for every client that the login serves nothing.
     return replace(connection, properties={**login, "log_level": "3"})
-
-
-@pytest.fixture(scope="session")
-def spark(connection: Connection) -> Iterator[SparkSession]:
-    made = session(
-        connection,
-        # A task may fail once.
-        master="local[2,2]",
-        delta=True,
-        # Small tables: more tasks than cores would only cost time.
-        settings={"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"},
-        ui=True,
-    )
-    scratch = made.sparkContext.getConf().get("spark.local.dir")
-    yield made
-    stop(made)
-    assert scratch is not None
-    assert not Path(scratch).exists()
 
 
 @pytest.fixture

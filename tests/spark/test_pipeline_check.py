@@ -57,7 +57,17 @@ CHANGING = (
     "it has another answer each time (like rand, uuid, now): a record that is read again after a crash must have the "
     "same one; take what you need from its fields"
 )
+RAISES = (
+    "raise_error and assert_true are for a query that should stop: a record that somebody should look at is a match "
+    "of a rule"
+)
+NUMBER = "write a number up to 1,000,000 there"
+ENDS = "write its ends and its step, at most 1,000,000 elements"
 STAR = "* stands for all fields: name those that you mean"
+
+
+def as_large(function: str, hint: str) -> str:
+    return f"{function} makes something as large as a field of the record says: {hint}"
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +111,9 @@ def test_the_file_of_these_tests_is_fine(wrong: Wrong) -> None:
     [
         ("when", "ID LIKE 'a%' AND home.city IN ('Oslo', 'Rome') OR cents IS NULL"),
         ("when", "exists(array(1, 2), x -> x > cents) -- a comment"),
+        ("when", "repeat(id, 3) = lpad(id, least(length(id), 100), 'x') OR size(sequence(1, 10)) > cents"),
+        ("when", "try_divide(1, cents) > try_cast(id AS INT) OR id RLIKE home.zip"),
+        ("when", "cents / 0 > 1 OR cast('now' AS INT) = 1"),
         ("key", "cast(id AS BINARY)"),
         ("key", "concat(rule, ':', home.zip)"),
         ("value", "null"),
@@ -157,6 +170,25 @@ MATCHED = "whether the rule matches in counters"
         ("value", "uuid()", CHANGING),
         ("value", "(SELECT max(a) FROM others)", SUBQUERY),
         ("value", "reflect('java.lang.Math', 'abs', 1)", CHANGING),
+        ("value", "try_reflect('java.lang.Math', 'abs', 1)", CHANGING),
+        ("value", "java_method('java.lang.System', 'getProperty', id)", CHANGING),
+        ("value", "if(cents > 1, raise_error('x'), 1)", RAISES),
+        ("value", "assert_true(cents > 1)", RAISES),
+        ("value", "repeat(id, cast(cents AS INT))", as_large("repeat", f"{NUMBER}, or least(..., 1000)")),
+        ("value", "repeat(id, 2000000)", as_large("repeat", f"{NUMBER}, or least(..., 1000)")),
+        ("value", "upper(space(cast(cents AS INT)))", as_large("space", f"{NUMBER}, or least(..., 1000)")),
+        ("value", "rpad(id, length(id))", as_large("rpad", f"{NUMBER}, or least(..., 1000)")),
+        ("value", "lpad(X'FF', int(cents), X'00')", as_large("lpad", f"{NUMBER}, or least(..., 1000)")),
+        ("value", "array_repeat(id, int(cents))", as_large("array_repeat", f"{NUMBER}, or least(..., 1000)")),
+        ("value", "array_insert(array(1), int(cents), 1)", as_large("array_insert", NUMBER)),
+        ("value", "array_insert(array(1), -2000000, 1)", as_large("array_insert", NUMBER)),
+        ("value", "format_number(1.5, int(cents))", as_large("format_number", f"{NUMBER}, or least(..., 1000)")),
+        (
+            "value",
+            "sequence(1, cents)",
+            as_large("sequence", "write its ends and its step, at most 1,000,000 elements"),
+        ),
+        ("value", "format_string(id, 1)", as_large("format_string", "write its format as a text")),
         ("counter", "cents / 2", f"it is DOUBLE, {NOT_WHOLE}"),
         ("counter", "matched", f"it is BOOLEAN, {NOT_WHOLE}"),
         ("counter", "if(matchd, 1, 0)", "no field 'matchd': did you mean 'matched'?"),

@@ -10,7 +10,17 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from lastword.kafka.reading import Columns
-from lastword.pipeline.evaluation import Counter, counters_of, evaluated, fields_of, increment_of, key_of, value_of
+from lastword.pipeline.evaluation import (
+    Counter,
+    counters_of,
+    evaluated,
+    fields_of,
+    increment_of,
+    key_of,
+    parts_of,
+    value_of,
+)
+from lastword.pipeline.guarding import guarded
 from lastword.pipeline.plan import KeptTable, Pipeline, Rule, Source
 from lastword.pipeline.source import SOURCE_SQL, record_batch
 from lastword.pipeline.verdicts import fault_of
@@ -21,10 +31,8 @@ PLAN = small_pipeline("p")
 
 
 @pytest.fixture
-def lenient(spark: SparkSession) -> SparkSession:
-    made = spark.newSession()
-    made.conf.set("spark.sql.ansi.enabled", "false")
-    return made
+def session(spark: SparkSession) -> SparkSession:
+    return guarded(spark)
 
 
 def rows(spark: SparkSession, plan: Pipeline, *values: bytes | None) -> list[Row]:
@@ -54,17 +62,18 @@ def increments(row: Row) -> list[int]:
     return [row[increment_of(number)] for number in range(3)]
 
 
-def fault(row: Row) -> str | None:
+def fault(row: Row, plan: Pipeline = PLAN) -> str | None:
     if not row.doubt:
         return None
     value = None if row.value is None else bytes(row.value)
-    fields = fields_of(PLAN)
-    unread = [fields[int(number)].name for number in row.unread.split(",") if number]
-    return fault_of(value, fields, unread=unread, is_readable=row.readable)
+    fields, parts = fields_of(plan), parts_of(plan, ())
+    unread = [fields[int(number)].name for number in (row.unread or "").split(",") if number]
+    failed = [parts[int(number)] for number in (row.failed or "").split(",") if number]
+    return fault_of(value, fields, unread=unread, failed=failed, is_readable=row.readable)
 
 
-def test_a_record_emits_one_record_for_each_rule_that_holds(lenient: SparkSession) -> None:
-    both, none = rows(lenient, PLAN, b'{"name": "Ada", "credit": -5, "note": "!"}', b'{"name": "Bo", "credit": 0}')
+def test_a_record_emits_one_record_for_each_rule_that_holds(session: SparkSession) -> None:
+    both, none = rows(session, PLAN, b'{"name": "Ada", "credit": -5, "note": "!"}', b'{"name": "Bo", "credit": 0}')
 
     assert emitted(both) == [
         (0, None, {"who": "Ada", "rule": "debt"}),
@@ -76,8 +85,8 @@ def test_a_record_emits_one_record_for_each_rule_that_holds(lenient: SparkSessio
     assert (emitted(none), increments(none)) == ([], [0, 0, 0])
 
 
-def test_counters_that_need_no_field_are_counted_without_one(lenient: SparkSession) -> None:
-    counters = counters_of(lenient, PLAN)
+def test_counters_that_need_no_field_are_counted_without_one(session: SparkSession) -> None:
+    counters = counters_of(session, PLAN)
 
     assert counters[:3] == tuple(
         Counter(table="p-stats", rule=rule, name="seen", when_matched=1, when_missed=1) for rule in range(3)
@@ -122,9 +131,9 @@ def test_counters_that_need_no_field_are_counted_without_one(lenient: SparkSessi
     ],
 )
 def test_a_record_that_does_not_fit_is_rejected_with_the_reason(
-    lenient: SparkSession, value: bytes | None, reason: str
+    session: SparkSession, value: bytes | None, reason: str
 ) -> None:
-    (row,) = rows(lenient, PLAN, value)
+    (row,) = rows(session, PLAN, value)
 
     assert fault(row) == reason
     assert (bytes(row.key), row.value if value is None else bytes(row.value)) == (b"k", value)
@@ -140,30 +149,52 @@ def test_a_record_that_does_not_fit_is_rejected_with_the_reason(
         b'{"note": "n", "credit": 1, "name" : "Ada"}',
     ],
 )
-def test_what_looks_odd_and_is_right_is_valid(lenient: SparkSession, value: bytes) -> None:
-    (row,) = rows(lenient, PLAN, value)
+def test_what_looks_odd_and_is_right_is_valid(session: SparkSession, value: bytes) -> None:
+    (row,) = rows(session, PLAN, value)
 
     assert fault(row) is None
     assert increments(row) == [0, int(json.loads(value)["name"] == "Ada"), 0]
 
 
-def test_what_can_not_be_computed_is_null_and_stops_nothing(lenient: SparkSession) -> None:
-    rule = PLAN.rules[0]
-    plan = Pipeline(
-        app="p",
-        source=PLAN.source,
-        rules=(
-            type(rule)(name="zero", when="10 / credit > 1", to="t", value={"n": "1"}),
-            type(rule)(name="number", when="credit = 0", to="t", value={"n": "cast(name AS INT)"}),
+def rules(*conditions: str, value: str = "1") -> Pipeline:
+    """A rule for each condition over the source of these tests."""
+    made = [Rule(name=f"r{n}", when=text, to="t", value={"n": value}) for n, text in enumerate(conditions)]
+    return Pipeline(app="p", source=PLAN.source, rules=tuple(made), tables=())
+
+
+@pytest.mark.parametrize(
+    ("when", "reason"),
+    [
+        ("10 / credit > 1", "rule r0, when: 10 / credit > 1"),
+        ("credit + 2147483647 > 0", None),
+        ("credit + 1 + 2147483647 > 0", "rule r0, when: credit + 1 + 2147483647 > 0"),
+        ("cast(name AS INT) > 0", "rule r0, when: cast(name AS INT) > 0"),
+        ("try_cast(name AS INT) > 0 OR try_divide(1, credit) > 0", None),
+        ("nullif(url_decode(note), 'a') = 'b'", "rule r0, when: nullif(url_decode(note), 'a') = 'b'"),
+        ("url_decode(note) BETWEEN 'a' AND 'b'", "rule r0, when: url_decode(note) BETWEEN 'a' AND 'b'"),
+        (
+            "CASE WHEN url_decode(note) = 'a' THEN true END",
+            "rule r0, when: CASE WHEN url_decode(note) = 'a' THEN true END",
         ),
-        tables=(),
+        ("if(credit = 0, true, url_decode(note) = 'a')", None),
+    ],
+)
+def test_an_answer_is_right_or_the_record_is_rejected(session: SparkSession, when: str, reason: str | None) -> None:
+    plan = rules(when, "true")
+    good, odd, after = rows(
+        session,
+        plan,
+        b'{"name": "1", "credit": -1, "note": "a"}',
+        b'{"name": "Ada", "credit": 0, "note": "50%ZZ off"}',
+        b'{"name": "1", "credit": -1, "note": "a"}',
     )
-    (row,) = rows(lenient, plan, b'{"name": "Ada", "credit": 0}')
 
-    assert emitted(row) == [(1, None, {"n": None})]
+    assert fault(odd, plan) == (None if reason is None else f"it can't be computed: {reason}")
+    assert (fault(good, plan), fault(after, plan)) == (None, None)
+    assert good.value_1 == after.value_1 == b'{"n":1}'
 
 
-def test_names_and_texts_of_any_kind_mean_what_they_say(lenient: SparkSession) -> None:
+def test_names_and_texts_of_any_kind_mean_what_they_say(session: SparkSession) -> None:
     odd = 'it\'s `a` \\ "b".c'
     name = "`" + odd.replace("`", "``") + "`"
     plan = Pipeline(
@@ -181,7 +212,7 @@ def test_names_and_texts_of_any_kind_mean_what_they_say(lenient: SparkSession) -
         tables=(KeptTable(topic="sums", key="rule", counters={"n": "if(matched, n, 0) -- so much"}),),
     )
     match, miss, rejected = rows(
-        lenient,
+        session,
         plan,
         json.dumps({odd: "x", "n": 3}).encode(),
         json.dumps({odd: "5", "n": 4}).encode(),
@@ -192,6 +223,6 @@ def test_names_and_texts_of_any_kind_mean_what_they_say(lenient: SparkSession) -
     assert (match.doubt, match.increment_0) == (False, 3)
     assert (miss.value_0, miss.increment_0) == (None, 0)
     assert rejected.doubt
-    assert fault_of(bytes(rejected.value), fields_of(plan), unread=[], is_readable=True) == (
+    assert fault_of(bytes(rejected.value), fields_of(plan), unread=[], failed=[], is_readable=True) == (
         f"of the wrong type: {odd} (not STRING)"
     )

@@ -14,6 +14,7 @@ from confluent_kafka import TopicPartition
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
+import lastword.pipeline.batch_frames
 import lastword.pipeline.running
 from lastword.core.errors import BadInput, SourceGap, TakenOver
 from lastword.core.position import Position
@@ -192,7 +193,7 @@ def test_a_task_that_loses_its_report_or_runs_twice_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
     task: type[CommitTask],
 ) -> None:
-    monkeypatch.setattr(lastword.pipeline.running, "CommitTask", task)
+    monkeypatch.setattr(lastword.pipeline.batch_frames, "CommitTask", task)
     produce(connection, plan, [*map(some_user, range(300)), *BAD])
     with running(spark, plan):
         eventually(lambda: settled(connection, plan), within_s=60)
@@ -211,7 +212,7 @@ def test_a_reader_that_fails_after_some_records_loses_none(
     monkeypatch: pytest.MonkeyPatch,
     reader: type[SourceTask],
 ) -> None:
-    monkeypatch.setattr(lastword.pipeline.running, "SourceTask", reader)
+    monkeypatch.setattr(lastword.pipeline.batch_frames, "SourceTask", reader)
     produce(connection, plan, [*map(some_user, range(20_000))])
     with running(spark, plan):
         eventually(lambda: settled(connection, plan), within_s=60)

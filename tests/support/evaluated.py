@@ -14,6 +14,7 @@ OUTLET = Outlet(
     source="users",
     fields=(SourceField(name="name", kind="STRING", is_required=True, is_text=True),),
     rejects="app-rejects",
+    parts=("rule one, when: a", "rule one, value"),
     rules=(("one", "actions"), ("two", "others")),
     counters=(
         Counter(table="stats", rule=0, name="seen", when_matched=1, when_missed=1),
@@ -37,6 +38,7 @@ _SCHEMA = pyarrow.schema(
         ("key", pyarrow.binary()),
         ("value", pyarrow.binary()),
         ("unread", pyarrow.string()),
+        ("failed", pyarrow.string()),
         ("increment_0", pyarrow.int64()),
         ("increment_1", pyarrow.int64()),
         ("value_0", pyarrow.binary()),

@@ -180,3 +180,26 @@ def test_offsets_that_nobody_has_are_passed_at_the_end() -> None:
     portion.reach(8)
 
     assert portion.after(BEFORE).next_offset == 8
+
+
+def test_a_record_on_which_an_expression_fails_is_rejected_as_a_whole() -> None:
+    portion = Portion(OUTLET, 1)
+    failed = {**valid(4, (0, b"a"), increments=(5, 7)), "failed": "0,1", "key": b"k", "value": b'{"name": "Ada"}'}
+    portion.add(batch(valid(3, (0, b"b")), failed))
+
+    reason = b"it can't be computed: rule one, when: a; rule one, value"
+    assert outgoing(portion) == [
+        Outgoing("app-rejects", b'{"name": "Ada"}', b"k", [("source", b"users/1/4"), ("reason", reason)]),
+        Outgoing("actions", b"b", None, [("source", b"users/1/3"), ("rule", b"one")]),
+    ]
+    after = portion.after(BEFORE)
+    assert (after.next_offset, after.valid, after.rejected) == (5, 1, 1)
+    assert after.counters["sums"]["one"] == {"amount": 0}
+
+
+def test_a_share_with_a_blame_is_rejected_unless_its_record_is_no_valid_one_anyway() -> None:
+    portion = Portion(OUTLET, 1, "it ends a task")
+    portion.add(batch(doubtful(valid(3), b'{"name": "Ada"}'), doubtful(valid(4), b"{")))
+
+    reasons = [dict(each.headers or [])["reason"] for each in outgoing(portion)]
+    assert reasons == [b"it can't be computed: it ends a task", b"its value is not JSON"]

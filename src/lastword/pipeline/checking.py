@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from lastword.core.errors import ClusterUnreachable
 from lastword.kafka.connection import Connection
 from lastword.pipeline.expressions import COUNTER, KEY, VALUE, WHEN, Expressions, Role
+from lastword.pipeline.guarding import guarded
 from lastword.pipeline.mistakes import Mistake, Problem, label
 from lastword.pipeline.plan_file import PlanFile
 from lastword.pipeline.source_fields import source_fields
@@ -20,7 +21,7 @@ from lastword.spark.failures import one_line_failures
 def mistakes_in(plan: PlanFile, spark: SparkSession, cluster: Connection | ClusterUnreachable) -> list[Mistake]:
     """All mistakes of a file in the order of its lines; a cluster that can't be reached is one of them."""
     with one_line_failures("the SQL of the file"):
-        sql = [*_sql_mistakes(plan, spark)]
+        sql = [*_sql_mistakes(plan, guarded(spark))]
     found = [*plan.mistakes, *sql, *topic_mistakes(plan, cluster)]
     return sorted(found, key=lambda mistake: mistake.line)
 

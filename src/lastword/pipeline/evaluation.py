@@ -5,8 +5,9 @@ to the counters that depend on its fields. One that is in doubt also gives its k
 one that is not readable emits nothing. There is a column for each rule, and no array of matches: functions over arrays
 are interpreted, and all that is in them. It is SQL text, because each step of a Column is a question to the JVM.
 
-Spark's ANSI mode must be off: what can't be computed is then null, and a null condition is no match, where an error
-would stop the pipeline at that record.
+Every expression of the plan is tried: a record on which one of them fails is in doubt, and says which. Conditions come
+first, then what matches emit and counters grow by, and last what has failed: three steps of Spark's plan, because
+what a step uses twice must have been computed in the one before.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from lastword.pipeline.expressions import nodes_of
+from lastword.pipeline.guarding import Attempt, Part, failed_parts, one_line, tried
 from lastword.pipeline.names_in_sql import with_name
 from lastword.pipeline.plan import Pipeline, Rule
 from lastword.pipeline.verdicts import SourceField
@@ -36,6 +39,7 @@ _READABLE = f"({_PARSED} IS NOT NULL AND {_PARSED}.{_UNREADABLE} IS NULL)"
 # After a text that may end with a comment, also one whose last character is a backslash.
 _END = "\n\n"
 _PLACE = ("partition", "offset", "timestamp", "is_end")
+_KEYS = "key_"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,30 +75,67 @@ def counters_of(spark: SparkSession, plan: Pipeline) -> tuple[Counter, ...]:
 
 
 def evaluated(records: DataFrame, plan: Pipeline, counters: tuple[Counter, ...]) -> DataFrame:
-    """The rows described above, of records as `source` gives them.
+    """The rows described above, of records as `source` gives them, by a session that is `guarded`.
 
-    partition, offset, timestamp, is_end, doubt, readable, key, value, unread (the numbers of fields without a value);
-    `increment_of` each counter that depends on fields; and for each rule `value_of` it, and `key_of` it if it has one.
+    partition, offset, timestamp, is_end, doubt, readable, key, value, unread (the numbers of fields without a value),
+    failed (the numbers of those of `parts_of` the plan that did; null if none did); `increment_of` each counter that
+    depends on fields; and for each rule `value_of` it, and `key_of` it if it has one.
     No column is a list: Spark adds up the bytes of what it sends after each record, and for a list that takes long.
     """
-    fields = source_schema(plan).fields
+    spark, fields = records.sparkSession, source_schema(plan).fields
     ours = [f"{name} AS {_OURS}{name}" for name in (*_PLACE, "key", "value", "plain")]
     schema, options = _literal(f"{plan.source.schema}{_END}, {_UNREADABLE} STRING"), ", ".join(map(_literal, _STRICT))
     parsed = f"from_json({_TEXT}, {schema}, map({options})) AS {_PARSED}"
     read = records.selectExpr(*ours, f"cast(value AS STRING) AS {_TEXT}").selectExpr("*", parsed)
     named = [f"{_field(field.name)} AS {_name(field.name)}" for field in fields]
-    matched = [f"{_READABLE} AND ({rule.when}{_END}) AS {_matched(number)}" for number, rule in enumerate(plan.rules)]
-    judged = read.selectExpr("*", f"{_doubt(fields)} AS {_DOUBT}", *named).selectExpr("*", *matched)
+    # Null has failed: a condition that is null is no match.
+    conditions = [
+        Attempt(name=_matched(number), sql=f"coalesce({_READABLE} AND ({rule.when}{_END}), false)", of=[rule.when])
+        for number, rule in enumerate(plan.rules)
+    ]
+    judged = read.selectExpr("*", f"{_doubt(fields)} AS {_DOUBT}", *named).select("*", *tried(spark, conditions))
     unread = ", ".join(f"if({_field(field.name)} IS NULL, '{number}', NULL)" for number, field in enumerate(fields))
-    return judged.selectExpr(
+    increments, emitted = [*_increments(plan, counters)], [*_emitted(plan.rules)]
+    made = judged.select(
+        *[f"{_OURS}{name}" for name in (*_PLACE, "key", "value")],
+        _DOUBT,
+        *tried(spark, [*increments, *emitted]),
+        *[_matched(number) for number in range(len(plan.rules))],
+        F.expr(_READABLE).alias("readable"),
+        F.expr(f"if({_DOUBT}, concat_ws(',', {unread}), NULL)").alias("unread"),
+    )
+    has_failed, failed = failed_parts([*_parts(plan, counters)])
+    is_kept = f"({_DOUBT} OR {has_failed})"
+    return made.selectExpr(
         *[f"{_OURS}{name} AS {name}" for name in _PLACE],
         f"{_DOUBT} AS doubt",
-        f"{_READABLE} AS readable",
-        *[f"if({_DOUBT}, {_OURS}{name}, NULL) AS {name}" for name in ("key", "value")],
-        f"if({_DOUBT}, concat_ws(',', {unread}), NULL) AS unread",
-        *_increments(plan, counters),
-        *_emitted(plan.rules),
+        "readable",
+        *[f"if({is_kept}, {_OURS}{name}, NULL) AS {name}" for name in ("key", "value")],
+        "unread",
+        f"{failed} AS failed",
+        *[each.name for each in increments],
+        *[f"{each.name}.key AS {each.name}" if each.name.startswith(_KEYS) else each.name for each in emitted],
     )
+
+
+def unevaluated(records: DataFrame, plan: Pipeline, counters: tuple[Counter, ...]) -> DataFrame:
+    """The same columns for records that must not be evaluated: all are in doubt, and none emits anything."""
+    columns = {value_of(number): "BINARY" for number in range(len(plan.rules))}
+    columns |= {key_of(number): "BINARY" for number, rule in enumerate(plan.rules) if rule.key is not None}
+    columns |= {each.name: "BIGINT" for each in _increments(plan, counters)}
+    nothing = {"unread": "STRING", "failed": "STRING", **columns}
+    return records.selectExpr(
+        *_PLACE,
+        "NOT is_end AS doubt",
+        "true AS readable",
+        *("key", "value"),
+        *[f"cast(NULL AS {kind}) AS {name}" for name, kind in nothing.items()],
+    )
+
+
+def parts_of(plan: Pipeline, counters: tuple[Counter, ...]) -> tuple[str, ...]:
+    """What the expressions that may fail are called, by the numbers that `evaluated` gives those that did."""
+    return tuple(part.label for part in _parts(plan, counters))
 
 
 def increment_of(counter: int) -> str:
@@ -108,7 +149,7 @@ def value_of(rule: int) -> str:
 
 
 def key_of(rule: int) -> str:
-    return f"key_{rule}"
+    return f"{_KEYS}{rule}"
 
 
 def fields_of(plan: Pipeline) -> tuple[SourceField, ...]:
@@ -131,7 +172,7 @@ def source_schema(plan: Pipeline) -> StructType:
 
 
 def _steps(spark: SparkSession, expressions: Iterable[str]) -> Iterator[tuple[int, int] | None]:
-    """What counters grow by for a match and for a miss; None where that depends on the record's fields."""
+    """What counters grow by for a match and for a miss; None where that depends on the record's fields, or fails."""
     parser = spark._jsparkSession.sessionState().sqlParser()
     of_truth = [[with_name(each, "matched", truth) for truth in ("true", "false")] for each in expressions]
     depends = [
@@ -140,24 +181,48 @@ def _steps(spark: SparkSession, expressions: Iterable[str]) -> Iterator[tuple[in
     ]
     constant = [text for texts, is_apart in zip(of_truth, depends, strict=True) if not is_apart for text in texts]
     # A table in the query: Spark computes it while it plans, and has no job for it.
-    (row,) = (
-        spark.sql("VALUES (1)").selectExpr("0", *[f"cast(({text}{_END}) AS BIGINT)" for text in constant]).collect()
+    columns = tried(
+        spark, [Attempt(name=f"c{number}", sql=_amount(text), of=[text]) for number, text in enumerate(constant)]
     )
+    (row,) = spark.sql("VALUES (1)").select(F.lit(0), *columns).collect()
     computed = iter(row[1:])
     for is_apart in depends:
-        yield None if is_apart else (next(computed) or 0, next(computed) or 0)
+        matched, missed = (None, None) if is_apart else (next(computed), next(computed))
+        yield None if matched is None or missed is None else (matched, missed)
+
+
+def _amount(expression: str) -> str:
+    return f"coalesce(cast(({expression}{_END}) AS BIGINT), 0)"
 
 
 def _matched(rule: int) -> str:
     return f"{_OURS}matched_{rule}"
 
 
-def _emitted(rules: tuple[Rule, ...]) -> Iterator[str]:
+def _emitted(rules: tuple[Rule, ...]) -> Iterator[Attempt]:
+    """What matches emit."""
     for number, rule in enumerate(rules):
-        yield f"if({_matched(number)}, {_value(rule)}, NULL) AS {value_of(number)}"
+        value = f"if({_matched(number)}, {_value(rule)}, NULL)"
+        yield Attempt(name=value_of(number), sql=value, of=[*rule.value.values()])
         if rule.key is not None:
-            key = _of_rule(rule.key, rule)
-            yield f"if({_matched(number)}, cast(({key}{_END}) AS BINARY), NULL) AS {key_of(number)}"
+            # A key may be null. Its struct is null only if it failed.
+            made = f"named_struct('key', cast(({_of_rule(rule.key, rule)}{_END}) AS BINARY))"
+            yield Attempt(name=key_of(number), sql=f"if({_matched(number)}, {made}, NULL)", of=[rule.key])
+
+
+def _parts(plan: Pipeline, counters: tuple[Counter, ...]) -> Iterator[Part]:
+    """Whatever may fail, in the order of the file."""
+    for number, rule in enumerate(plan.rules):
+        is_match, name = _matched(number), f"rule {rule.name}"
+        yield Part(label=f"{name}, when: {one_line(rule.when)}", fails=f"{is_match} IS NULL")
+        # A match without a value; a condition that failed is none.
+        if rule.key is not None:
+            yield Part(label=f"{name}, key: {one_line(rule.key)}", fails=f"{is_match} AND {key_of(number)} IS NULL")
+        yield Part(label=f"{name}, value", fails=f"{is_match} AND {value_of(number)} IS NULL")
+    for counter in counters:
+        if counter.increment is not None:
+            label = f"table {counter.table}, counter {counter.name!r} of rule {plan.rules[counter.rule].name}"
+            yield Part(label=label, fails=f"readable AND {increment_of(counter.increment)} IS NULL")
 
 
 def _value(rule: Rule) -> str:
@@ -170,14 +235,15 @@ def _of_rule(expression: str, rule: Rule) -> str:
     return with_name(expression, "rule", _literal(rule.name))
 
 
-def _increments(plan: Pipeline, counters: tuple[Counter, ...]) -> Iterator[str]:
+def _increments(plan: Pipeline, counters: tuple[Counter, ...]) -> Iterator[Attempt]:
+    """What counters that depend on fields grow by."""
     expressions = {(table.topic, name): text for table in plan.tables for name, text in table.counters.items()}
     for counter in counters:
         if counter.increment is not None:
             is_matched = f"coalesce({_matched(counter.rule)}, false)"
             text = with_name(expressions[counter.table, counter.name], "matched", is_matched)
-            amount = f"coalesce(cast(({text}{_END}) AS BIGINT), 0)"
-            yield f"if({_READABLE}, {amount}, NULL) AS {increment_of(counter.increment)}"
+            amount = f"if({_READABLE}, {_amount(text)}, NULL)"
+            yield Attempt(name=increment_of(counter.increment), sql=amount, of=[text])
 
 
 def _doubt(fields: Sequence[StructField]) -> str:

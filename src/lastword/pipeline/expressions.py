@@ -26,6 +26,7 @@ from pyspark.sql.types import (
 
 from lastword.core.nearest import did_you_mean
 from lastword.pipeline.mistakes import Problem
+from lastword.pipeline.sizes import constant_of, unbounded
 from lastword.pipeline.source_fields import RESERVED, SourceFields
 from lastword.spark.failures import place_of, reason_of
 from lastword.spark.json_text import is_json_kind
@@ -62,6 +63,10 @@ _ALIAS = "AS gives it a name, and it has one in the file: remove the AS"
 _CHANGING = (
     "it has another answer each time (like rand, uuid, now): a record that is read again after a crash must have the "
     "same one; take what you need from its fields"
+)
+_RAISES = (
+    "raise_error and assert_true are for a query that should stop: a record that somebody should look at is a match "
+    "of a rule"
 )
 # By the beginning of a node's name in a parsed expression, in the plan of an analysed one, and of Spark's complaints.
 _FORMS = {
@@ -145,25 +150,26 @@ class Expressions:
             if node.nodeName() != "Project" and node.children().size():
                 return _meant(_PLANS, str(node.nodeName())) or _WINDOW
         patterns: Any = self._spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # type: ignore[union-attr]
-        if not plan.deterministic() or plan.containsPattern(patterns.CURRENT_LIKE()) or self._tells_time(plan):
+        nodes = self._expressions_of(plan)
+        if not plan.deterministic() or plan.containsPattern(patterns.CURRENT_LIKE()) or any(map(_tells_time, nodes)):
             return _CHANGING
+        for node in nodes:
+            danger = _RAISES if node.nodeName() == "RaiseError" else unbounded(node)
+            if danger is not None:
+                return danger
         kind = answer.schema[0].dataType
         fits = isinstance(kind, role.takes) if role.takes else is_json_kind(kind)
         return None if fits else f"it is {kind.simpleString().upper()}, and {role.wants}"
 
-    def _tells_time(self, plan: Any) -> bool:
-        """Whether a text like 'now' is made a date or a time."""
+    def _expressions_of(self, plan: Any) -> list[Any]:
+        """Every node of the expressions of a plan, and of what some of them stand for."""
         found = [plan.expressions().apply(index) for index in range(plan.expressions().size())]
         for node in found:  # grows while it is walked
             # to_date and its like stand for a cast.
             if is_instance_of(self._spark._sc._gateway, node, _REPLACED):
                 found.append(node.replacement())
             found += [node.children().apply(index) for index in range(node.children().size())]
-            if node.nodeName() == "Cast" and node.dataType().typeName().startswith(("date", "timestamp")):
-                text = node.children().apply(0)
-                if text.foldable() and str(text.eval(None)).strip().lower().startswith(_TIME_WORDS):
-                    return True
-        return False
+        return found
 
     def _unknown(self, nodes: list[tuple[str, Any]], frame: DataFrame, text: str) -> Iterator[Problem]:
         """Every name in the expression that stands for nothing, with the nearest one that does."""
@@ -191,6 +197,13 @@ class Expressions:
             return None
         hint = did_you_mean(name.lower(), self._functions) or "see the list of Spark's SQL functions"
         return f"no function {name!r}: {hint}"
+
+
+def _tells_time(node: Any) -> bool:
+    """Whether a text like 'now' is made a date or a time."""
+    if node.nodeName() != "Cast" or not node.dataType().typeName().startswith(("date", "timestamp")):
+        return False
+    return str(constant_of(node.children().apply(0))).strip().lower().startswith(_TIME_WORDS)
 
 
 def nodes_of(tree: Any) -> Iterator[Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lastword.kafka.connection import Connection
 from lastword.kafka.live_settings import settings_now
-from lastword.pipeline.evaluation import Counter, fields_of
+from lastword.pipeline.evaluation import Counter, fields_of, parts_of
 from lastword.pipeline.plan import Pipeline
 from lastword.pipeline.verdicts import SourceField
 
@@ -24,6 +24,7 @@ class Outlet:
     source: str
     fields: tuple[SourceField, ...]
     rejects: str
+    parts: tuple[str, ...]  # what may fail on a record, by its number
     rules: tuple[tuple[str, str], ...]  # of each rule: its name, and the topic it emits to
     counters: tuple[Counter, ...]
     limits: Mapping[str, int]  # of each topic: the bytes that it takes in a batch
@@ -44,6 +45,7 @@ def outlet_of(connection: Connection, plan: Pipeline, counters: tuple[Counter, .
         source=plan.source.topic,
         fields=fields_of(plan),
         rejects=plan.rejects,
+        parts=parts_of(plan, counters),
         rules=tuple((rule.name, rule.to) for rule in plan.rules),
         counters=counters,
         limits={topic: int(now["max.message.bytes"].value) for topic, now in settings.items()},

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 import pyarrow
+import pyarrow.compute
 
 from lastword.kafka.transactions import Fields, Outgoing
 from lastword.pipeline.evaluation import Counter, increment_of, key_of, value_of
@@ -30,10 +31,11 @@ Headers = list[Header]
 
 
 class Portion:
-    """The results of records that follow each other in a partition."""
+    """The results of records that follow each other in a partition; with a `blame` they are all rejected."""
 
-    def __init__(self, outlet: Outlet, partition: int) -> None:
+    def __init__(self, outlet: Outlet, partition: int, blame: str | None = None) -> None:
         self._outlet = outlet
+        self._blame = blame
         self._places = f"{outlet.source}/{partition}/".encode()
         longest = [self._origin(2**63, name) for name, _ in outlet.rules]
         self._surely_fits = min(
@@ -55,8 +57,9 @@ class Portion:
         self.records += batch.num_rows
         self.bytes += batch.nbytes
         self.next_offset = batch.column("offset")[-1].as_py() + 1
-        if batch.column("doubt").true_count:
-            batch = self._without_rejects(batch)
+        is_doubtful = pyarrow.compute.or_(batch.column("doubt"), batch.column("failed").is_valid())
+        if is_doubtful.true_count:
+            batch = self._without_rejects(batch, numpy.flatnonzero(is_doubtful.to_numpy(zero_copy_only=False)).tolist())
         self._valid += batch.num_rows
         for rule in range(len(self._matches)):
             values = batch.column(value_of(rule))
@@ -172,14 +175,16 @@ class Portion:
         kept_value = None if value is None else value[: room - len(kept_key or b"")]
         self._rejects.append(Outgoing(topic, kept_value, kept_key, told))
 
-    def _without_rejects(self, batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
-        """Rejects what is in doubt and turns out to be wrong, and gives the other rows."""
+    def _without_rejects(self, batch: pyarrow.RecordBatch, doubtful: list[int]) -> pyarrow.RecordBatch:
+        """Rejects those of the doubtful rows that turn out to be wrong, and gives the others."""
         is_valid = numpy.ones(batch.num_rows, dtype=bool)
-        for row in numpy.flatnonzero(batch.column("doubt").to_numpy(zero_copy_only=False)).tolist():
-            key, value, numbers = (batch.column(name)[row].as_py() for name in ("key", "value", "unread"))
-            unread = [self._outlet.fields[int(number)].name for number in numbers.split(",") if number]
+        for row in doubtful:
+            key, value = (batch.column(name)[row].as_py() for name in ("key", "value"))
+            unread = [self._outlet.fields[number].name for number in _numbers(batch, "unread", row)]
+            failed = [self._outlet.parts[number] for number in _numbers(batch, "failed", row)]
+            failed += [] if self._blame is None else [self._blame]
             is_readable = batch.column("readable")[row].as_py()
-            fault = fault_of(value, self._outlet.fields, unread=unread, is_readable=is_readable)
+            fault = fault_of(value, self._outlet.fields, unread=unread, failed=failed, is_readable=is_readable)
             if fault is not None:
                 is_valid[row] = False
                 place = self._place(batch.column("offset")[row].as_py())
@@ -192,6 +197,12 @@ class Portion:
 
     def _place(self, offset: int) -> bytes:
         return b"%b%d" % (self._places, offset)
+
+
+def _numbers(batch: pyarrow.RecordBatch, column: str, row: int) -> list[int]:
+    """Those that a column lists, like `0,3`."""
+    listed: str | None = batch.column(column)[row].as_py()
+    return [int(number) for number in listed.split(",")] if listed else []
 
 
 def _with_values(batch: pyarrow.RecordBatch, rule: int, values: list[bytes | None]) -> pyarrow.RecordBatch:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
-import pyarrow
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from lastword.core.errors import (
@@ -22,19 +23,19 @@ from lastword.core.errors import (
 from lastword.kafka.live_settings import topics_now
 from lastword.kafka.topic_description import committed_ends
 from lastword.kafka.transactions import Transactions
-from lastword.pipeline.evaluation import counters_of, evaluated
+from lastword.pipeline.batch_frames import BatchFrames
+from lastword.pipeline.evaluation import counters_of
+from lastword.pipeline.guarding import guarded
+from lastword.pipeline.isolation import Isolation, blame_of
 from lastword.pipeline.kept_tables import KeptTables
 from lastword.pipeline.log_ends import LogEnds
-from lastword.pipeline.outlet import outlet_of
 from lastword.pipeline.plan import Pipeline
 from lastword.pipeline.progress import Kept, Progress
 from lastword.pipeline.reporting import Reporting
-from lastword.pipeline.source import SOURCE_SQL, Share, SourceTask, batch_of
+from lastword.pipeline.source import Share, batch_of
 from lastword.pipeline.standing import Standing
 from lastword.pipeline.takeover import Choice, Taken, new_owner, take_over
-from lastword.pipeline.task import REPORT_SQL, CommitTask
 from lastword.pipeline.topics import make_own_topics
-from lastword.spark.client_settings import portable
 from lastword.spark.ending import hush_lost_jvm, jvm_has_ended
 from lastword.spark.failures import one_line_failures
 from lastword.spark.session import connection_of
@@ -43,8 +44,6 @@ from lastword.spark.writing import refuse_speculation
 # A batch has no more than this for each partition; what it holds in memory is bounded by its tasks.
 _BATCH_RECORDS = 100_000
 _SETTINGS = {
-    # What can't be computed is null, and stops nothing.
-    "spark.sql.ansi.enabled": "false",
     # Java leaves methods of more than 8000 bytes uncompiled. Code of so many rules as one method is more than that, and
     # Spark then takes methods for each step of the plan.
     "spark.sql.codegen.hugeMethodLimit": "8000",
@@ -86,8 +85,7 @@ class PipelineRun:
         show: Callable[[dict[str, Any]], None] = lambda _: None,
     ) -> None:
         refuse_speculation(spark)
-        # Of its own, for settings of its own.
-        self._spark = spark.newSession()
+        self._spark = guarded(spark)
         self._plan = plan
         self._choice = choice
         self._tell = tell
@@ -103,6 +101,7 @@ class PipelineRun:
         self._generation: int | None = None
         self._kept: dict[int, Kept] = {}
         self._standing = Standing(plan)
+        self._isolation = Isolation()
 
     def stop(self) -> None:
         """The run ends after the commit that is under way. A signal handler may call this."""
@@ -177,7 +176,8 @@ class PipelineRun:
             on_failure=self._fail,
             tell=self._tell,
         )
-        topic, frames, look_again_at = self._plan.source.topic, dict[int, DataFrame](), 0.0
+        topic, look_again_at = self._plan.source.topic, 0.0
+        frames = BatchFrames(self._spark, self._plan, self._counters, taken=taken, owner=self._owner)
         ends = LogEnds(
             topic,
             lambda: committed_ends(self._connection, self._admin, topic, self._kept),
@@ -196,32 +196,25 @@ class PipelineRun:
                 if not tasks:
                     time.sleep(_WAIT_S)
                     continue
-                if len(tasks) not in frames:
-                    frames[len(tasks)] = self._frame(taken, len(tasks))
-                self._run_batch(frames[len(tasks)], tasks, tables)
+                self._run_batch_or_narrow(frames, tasks, tables)
 
-    def _frame(self, taken: Taken, tasks: int) -> DataFrame:
-        """The reports of a batch of so many tasks, whichever it is: planned once, and each of its jobs is a batch."""
-        connection = portable(self._connection)
-        source = SourceTask(connection=connection, topic=self._plan.source.topic, topic_id=taken.source_id)
-        task = CommitTask(
-            connection=connection,
-            app=self._plan.app,
-            changelog=self._plan.changelog,
-            outlet=outlet_of(self._connection, self._plan, self._counters),
-            generation=taken.generation,
-            owner=self._owner,
-        )
-
-        # Spark wants functions.
-        def read(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-            yield from source(batches)
-
-        def work(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-            yield from task(batches)
-
-        records = self._spark.range(0, tasks, 1, tasks).mapInArrow(read, SOURCE_SQL)
-        return evaluated(records, self._plan, self._counters).mapInArrow(work, REPORT_SQL)
+    def _run_batch_or_narrow(self, frames: BatchFrames, tasks: list[list[Share]], tables: KeptTables) -> None:
+        """A batch that fails because of a record is followed by a smaller one; in the end the record is rejected."""
+        shares = [share for of_task in tasks for share in of_task]
+        try:
+            self._run_batch(frames.of(len(tasks)), tasks, tables)
+        except (PySparkException, Py4JError) as failure:
+            blame = blame_of(failure)
+            if blame is None or jvm_has_ended():
+                raise
+            alone = self._isolation.narrow(shares)
+            if alone is not None:
+                # Whatever fails without a record, too, is no record's fault.
+                self._run_batch(frames.of(1), [[alone._replace(end=alone.begin)]], tables)
+                self._run_batch(frames.of(1, is_evaluated=False), [[alone._replace(blame=blame)]], tables)
+                self._happened(f"{self._plan.source.topic}/{alone.partition}/{alone.begin} is rejected: {blame}")
+        else:
+            self._isolation.widen(shares)
 
     def _tasks(self, ends: LogEnds) -> list[list[Share]]:
         """What the next batch has to read, task by task; empty when there is nothing."""
@@ -235,6 +228,7 @@ class PipelineRun:
             )
             for partition, end in ends.past(reached).items()
         }
+        shares = self._isolation.bounded(shares)
         if sum(share.end - share.begin for share in shares.values()) <= _FEW_RECORDS:
             return [[*shares.values()]] if shares else []
         return [[shares[partition]] if partition in shares else [] for partition in self._kept]

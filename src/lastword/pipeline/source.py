@@ -42,12 +42,16 @@ _QUEUE = Queue(records=20_000, kbytes=16 * 1024, batch=1000)
 
 
 class Share(NamedTuple):
-    """What a batch has of a source partition, and where in the changelog the partition's progress was seen."""
+    """What a batch has of a source partition, and where in the changelog the partition's progress was seen.
+
+    With a `blame` it is rejected, for that reason, and not evaluated.
+    """
 
     partition: int
     begin: int
     end: int
     known: int
+    blame: str | None = None
 
 
 class Shares(NamedTuple):

@@ -112,7 +112,7 @@ class _Work:
         held = _HELD.pop(self._id, None)
         self._transactions = None if held is None else held.transactions
         self._known = None if held is None else held.kept
-        self._portion = Portion(task.outlet, share.partition)
+        self._portion = Portion(task.outlet, share.partition, share.blame)
         self._is_continued = False
         self._is_whole = False
         self._records = 0
@@ -219,7 +219,7 @@ class _Work:
             raise SourceGap(f"{task.changelog}[{partition}] was deleted or emptied while it was written to")
         self._records += self._portion.records
         self._known = Kept(progress=progress, offset=offset)
-        self._portion = Portion(task.outlet, partition)
+        self._portion = Portion(task.outlet, partition, self._share.blame)
 
 
 def _release(task: CommitTask) -> None:

@@ -1,8 +1,8 @@
-"""What is wrong with a record that Spark could not read, or may have read too kindly."""
+"""What is wrong with a record that Spark could not read, may have read too kindly, or could not compute."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -19,11 +19,17 @@ class SourceField:
 
 
 def fault_of(
-    value: bytes | None, fields: tuple[SourceField, ...], *, unread: Collection[str], is_readable: bool
+    value: bytes | None,
+    fields: tuple[SourceField, ...],
+    *,
+    unread: Collection[str],
+    failed: Sequence[str],
+    is_readable: bool,
 ) -> str | None:
     """Why it is no valid record; None if it is one.
 
-    `unread` are the names of the fields that Spark found no value for; without `is_readable` it has failed anyway.
+    `unread` are the names of the fields that Spark found no value for, `failed` the expressions of the file that threw;
+    without `is_readable` Spark could not read it at all.
     """
     if value is None:
         return "it has no value"
@@ -47,4 +53,8 @@ def fault_of(
     ]
     told = [f"missing or null: {', '.join(missing)}"] if missing else []
     told += [f"of the wrong type: {', '.join(wrong)}"] if wrong else []
-    return "; ".join(told) or (None if is_readable else "its value does not fit the schema")
+    if not told and not is_readable:
+        return "its value does not fit the schema"
+    if not told and failed:
+        return f"it can't be computed: {'; '.join(failed)}"
+    return "; ".join(told) or None

@@ -51,7 +51,12 @@ def told(failure: PySparkException | Py4JError, what: str) -> LastwordError:
     place = place_of(failure)
     where = f", line {place[0]}, column {place[1]}" if place else ""
     line = f"{what}{where}: {reason_of(failure)}"
-    return BadInput(line) if state.startswith(_OF_THE_QUERY) else LastwordError(line)
+    return BadInput(line) if is_of_the_query(failure) else LastwordError(line)
+
+
+def is_of_the_query(failure: PySparkException) -> bool:
+    """Whether Spark blames the query, or what it was asked of."""
+    return (failure.getSqlState() or "").startswith(_OF_THE_QUERY)
 
 
 def reason_of(failure: PySparkException) -> str:

@@ -27,6 +27,8 @@ _DAEMON = "lastword.spark_daemon"
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # A task that runs out of stack or memory fails, and does not take the process with it.
+    "spark.executor.killOnFatalError.depth": "0",
     # A progress bar of Spark's would run into what a command prints.
     "spark.ui.showConsoleProgress": "false",
 }

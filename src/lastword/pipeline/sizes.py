@@ -1,0 +1,69 @@
+"""Functions whose answer is as large as an argument says: from a record, that may be more than a process can hold.
+
+Memory that runs out is no exception that could be caught. So such an argument has a bound, and the file says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+# As many characters or elements as one expression may ask for.
+_LARGEST = 1_000_000
+# By the name of a node in Spark's tree: the child that says how large it is. A negative number asks for nothing.
+_LENGTH = {"ArrayRepeat": 1, "FormatNumber": 1, "StringLPad": 1, "StringRPad": 1, "StringRepeat": 1, "StringSpace": 0}
+# Those of bytes.
+_LENGTH |= {"lpad": 1, "rpad": 1}
+# Where a negative number asks for as much as a positive one.
+_PLACE = {"ArrayInsert": 1}
+_NUMBER = f"write a number up to {_LARGEST:,} there"
+
+
+def unbounded(node: Any) -> str | None:
+    """What to do about a node of Spark's tree whose size depends on a record; None if it does not, or not by much."""
+    kind, below = str(node.nodeName()), [node.children().apply(at) for at in range(node.children().size())]
+    if kind in _LENGTH:
+        hint = None if _bound(below[_LENGTH[kind]]) <= _LARGEST else f"{_NUMBER}, or least(..., 1000)"
+    elif kind in _PLACE:
+        hint = None if _span([below[_PLACE[kind]]]) <= _LARGEST else _NUMBER
+    elif kind == "Sequence":
+        hint = None if _span(below) <= _LARGEST else f"write its ends and its step, at most {_LARGEST:,} elements"
+    elif kind == "FormatString":
+        hint = None if below[0].foldable() else "write its format as a text"
+    else:
+        hint = None
+    name = kind if hint is None else str(node.prettyName())
+    return None if hint is None else f"{name} makes something as large as a field of the record says: {hint}"
+
+
+def constant_of(node: Any) -> Any:
+    """What a node gives for every record; None when that depends on the record, or it fails."""
+    try:
+        return node.eval(None) if node.foldable() else None
+    except (PySparkException, Py4JError):
+        return None
+
+
+def _bound(length: Any) -> float:
+    """The largest number that it can be; infinite if that depends on a record."""
+    if length.foldable():
+        value = constant_of(length)
+        return float(value) if isinstance(value, int | float) else 0.0
+    below = [_bound(length.children().apply(at)) for at in range(length.children().size())]
+    kind = str(length.nodeName())
+    if kind == "Cast":
+        return below[0]
+    return min(below) if kind == "Least" else float("inf")
+
+
+def _span(ends: Iterable[Any]) -> float:
+    """How far apart two of them can be, and from zero."""
+    values = [0.0]
+    for end in ends:
+        if not end.foldable():
+            return float("inf")
+        values.append(_bound(end))
+    return max(values) - min(values)
