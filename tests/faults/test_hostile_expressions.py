@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.quick, pytest.mark.long]
 RULES = 50
 # `make soak` tries every function, in several calls; each other run some of them, in one.
 IS_SOAK = "LASTWORD_SOAK" in os.environ
-EVERY, CALLS, LEAST = (1, 12, 300) if IS_SOAK else (6, 1, 40)
+EVERY, CALLS, LEAST = (1, 4, 300) if IS_SOAK else (6, 1, 40)
 
 
 def taken(expressions: Expressions, calls: Sequence[str]) -> Iterator[str]:

@@ -24,6 +24,8 @@ GOOD = {
 TEXTS = ("", "50%ZZ off", "[", "(", "<a", '{"a":', "2016-02-31", "9" * 40, "%1$9999s", "\u0000", "utf-7", "$[", "-1")
 NUMBERS = (0, -1, 2**31 - 1, -(2**31), 10**9, 65)
 _EXAMPLE = re.compile(r"^\s*> SELECT\s+(.*?);\s*$", re.MULTILINE | re.DOTALL)
+# An example over several records.
+_IS_QUERY = re.compile(r"\bFROM\b.*(\bVALUES\b|\()", re.IGNORECASE)
 _CONSTANT = re.compile(
     r"""(?P<day>\bdate\s*'[^']*')|(?P<at>\btimestamp\w*\s*'[^']*')|(?P<bin>\bx'[^']*')|(?P<kept>\binterval\s+\S+\s+\w+)"""
     r"""|(?P<txt>r?'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(?P<d>(?<![\w.])-?(?:\d+\.\d*|\.\d+)(?:E-?\d+)?[DF]?\b)"""
@@ -65,7 +67,8 @@ def calls_of_all(spark: SparkSession, *, every: int = 1) -> dict[str, list[str]]
 
 
 def _calls(name: str, examples: str) -> list[str]:
-    made = [call for text in _EXAMPLE.findall(examples) for call in _replaced(" ".join(text.split()))]
+    texts = [" ".join(text.split()) for text in _EXAMPLE.findall(examples)]
+    made = [call for text in texts if not _IS_QUERY.search(text) for call in _replaced(text)]
     if name.isidentifier():
         made += [f"{name}{arguments}" for arguments in _PLAIN]
     else:

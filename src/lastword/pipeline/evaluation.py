@@ -82,7 +82,7 @@ def evaluated(records: DataFrame, plan: Pipeline, counters: tuple[Counter, ...])
     depends on fields; and for each rule `value_of` it, and `key_of` it if it has one.
     No column is a list: Spark adds up the bytes of what it sends after each record, and for a list that takes long.
     """
-    spark, fields = records.sparkSession, source_schema(plan).fields
+    fields = source_schema(plan).fields
     ours = [f"{name} AS {_OURS}{name}" for name in (*_PLACE, "key", "value", "plain")]
     schema, options = _literal(f"{plan.source.schema}{_END}, {_UNREADABLE} STRING"), ", ".join(map(_literal, _STRICT))
     parsed = f"from_json({_TEXT}, {schema}, map({options})) AS {_PARSED}"
@@ -93,13 +93,14 @@ def evaluated(records: DataFrame, plan: Pipeline, counters: tuple[Counter, ...])
         Attempt(name=_matched(number), sql=f"coalesce({_READABLE} AND ({rule.when}{_END}), false)", of=[rule.when])
         for number, rule in enumerate(plan.rules)
     ]
-    judged = read.selectExpr("*", f"{_doubt(fields)} AS {_DOUBT}", *named).select("*", *tried(spark, conditions))
+    named_fields = read.selectExpr("*", f"{_doubt(fields)} AS {_DOUBT}", *named)
+    judged = named_fields.select("*", *tried(named_fields, conditions))
     unread = ", ".join(f"if({_field(field.name)} IS NULL, '{number}', NULL)" for number, field in enumerate(fields))
     increments, emitted = [*_increments(plan, counters)], [*_emitted(plan.rules)]
     made = judged.select(
         *[f"{_OURS}{name}" for name in (*_PLACE, "key", "value")],
         _DOUBT,
-        *tried(spark, [*increments, *emitted]),
+        *tried(judged, [*increments, *emitted]),
         *[_matched(number) for number in range(len(plan.rules))],
         F.expr(_READABLE).alias("readable"),
         F.expr(f"if({_DOUBT}, concat_ws(',', {unread}), NULL)").alias("unread"),
@@ -181,10 +182,9 @@ def _steps(spark: SparkSession, expressions: Iterable[str]) -> Iterator[tuple[in
     ]
     constant = [text for texts, is_apart in zip(of_truth, depends, strict=True) if not is_apart for text in texts]
     # A table in the query: Spark computes it while it plans, and has no job for it.
-    columns = tried(
-        spark, [Attempt(name=f"c{number}", sql=_amount(text), of=[text]) for number, text in enumerate(constant)]
-    )
-    (row,) = spark.sql("VALUES (1)").select(F.lit(0), *columns).collect()
+    attempts = [Attempt(name=f"c{number}", sql=_amount(text), of=[text]) for number, text in enumerate(constant)]
+    values = spark.sql("VALUES (1)")
+    (row,) = values.select(F.lit(0), *tried(values, attempts)).collect()
     computed = iter(row[1:])
     for is_apart in depends:
         matched, missed = (None, None) if is_apart else (next(computed), next(computed))

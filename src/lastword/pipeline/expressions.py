@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -28,7 +29,7 @@ from lastword.core.nearest import did_you_mean
 from lastword.pipeline.mistakes import Problem
 from lastword.pipeline.sizes import constant_of, unbounded
 from lastword.pipeline.source_fields import RESERVED, SourceFields
-from lastword.spark.failures import place_of, reason_of
+from lastword.spark.failures import place_of, reason_of, told
 from lastword.spark.json_text import is_json_kind
 
 
@@ -133,6 +134,9 @@ class Expressions:
             unknown = list(self._unknown(nodes, frame, text))
             yield from unknown or [_told(failure, _unknown_field(failure, frame))]
             return
+        except Py4JError as failure:
+            yield Problem(text=str(told(failure, "Spark can't analyse it")))
+            return
         misfit = self._misfit(answer, role)
         if misfit is not None:
             yield Problem(text=misfit)
@@ -151,7 +155,7 @@ class Expressions:
                 return _meant(_PLANS, str(node.nodeName())) or _WINDOW
         patterns: Any = self._spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # type: ignore[union-attr]
         nodes = self._expressions_of(plan)
-        if not plan.deterministic() or plan.containsPattern(patterns.CURRENT_LIKE()) or any(map(_tells_time, nodes)):
+        if not plan.deterministic() or plan.containsPattern(patterns.CURRENT_LIKE()) or any(map(_changes, nodes)):
             return _CHANGING
         for node in nodes:
             danger = _RAISES if node.nodeName() == "RaiseError" else unbounded(node)
@@ -204,6 +208,15 @@ def _tells_time(node: Any) -> bool:
     if node.nodeName() != "Cast" or not node.dataType().typeName().startswith(("date", "timestamp")):
         return False
     return str(constant_of(node.children().apply(0))).strip().lower().startswith(_TIME_WORDS)
+
+
+def _changes(node: Any) -> bool:
+    """Whether its answer differs from time to time, which Spark does not know."""
+    if node.nodeName() != "aes_encrypt":
+        return _tells_time(node)
+    mode, start = (constant_of(node.children().apply(at)) for at in (2, 4))
+    # But for ECB, it draws the bytes to begin with unless they are given.
+    return str(mode).upper() != "ECB" and not str(start or "")
 
 
 def nodes_of(tree: Any) -> Iterator[Any]:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 _RULES = "org.apache.spark.sql.catalyst.optimizer"
 _SETTINGS = {
@@ -30,6 +30,8 @@ _SETTINGS = {
 _MAKES_MAPS = re.compile(
     r"\b(map|map_concat|map_from_arrays|map_from_entries|str_to_map|transform_keys)`?\s*\(", re.IGNORECASE
 )
+# Spark takes the absolute value of its index, and the least integer has none: it would read memory that is not its own.
+_ELEMENT_AT = re.compile(r"\b(try_)?element_at\b", re.IGNORECASE)
 # Of an expression in a reason.
 _LONGEST = 120
 
@@ -59,9 +61,9 @@ class Attempt:
     of: Sequence[str]
 
 
-def tried(spark: SparkSession, attempts: Iterable[Attempt]) -> list[Column]:
-    """Their columns, null where the SQL fails."""
-    jvm: Any = spark._jvm
+def tried(frame: DataFrame, attempts: Iterable[Attempt]) -> list[Column]:
+    """Their columns beside those of the frame, null where the SQL fails."""
+    spark, jvm = frame.sparkSession, cast("Any", frame.sparkSession._jvm)
     # Whether a sum may wrap is decided when it is parsed, by the session that is active.
     jvm.SparkSession.setActiveSession(spark._jsparkSession)
     parser = spark._jsparkSession.sessionState().sqlParser()
@@ -69,9 +71,23 @@ def tried(spark: SparkSession, attempts: Iterable[Attempt]) -> list[Column]:
     column = jvm.org.apache.spark.sql.classic.ExpressionUtils.column
     columns = []
     for attempt in attempts:
-        parsed = parser.parseExpression(attempt.sql)
-        columns.append(Column(column(guard(parsed) if all(map(is_tried, attempt.of)) else parsed)).alias(attempt.name))
+        made = parser.parseExpression(attempt.sql)
+        if any(map(_ELEMENT_AT.search, attempt.of)):
+            analysed = frame.select(Column(column(made)).alias(attempt.name))._jdf.queryExecution().analyzed()
+            made = _within_bounds(jvm, analysed.expressions().head().children().head())
+        columns.append(Column(column(guard(made) if all(map(is_tried, attempt.of)) else made)).alias(attempt.name))
     return columns
+
+
+def _within_bounds(jvm: Any, node: Any) -> Any:
+    """The tree with an index of 0, which is an error, wherever element_at would get the least of all integers."""
+    tree, below = jvm.org.apache.spark.sql.catalyst.expressions, node.children()
+    old = [below.apply(at) for at in range(below.size())]
+    new = [_within_bounds(jvm, each) for each in old]
+    if str(node.nodeName()) == "ElementAt" and new[0].dataType().typeName() == "array":
+        zero, least = (tree.Literal(number, new[1].dataType()) for number in (0, -(2**31)))
+        new[1] = tree.If(tree.EqualTo(new[1], least), zero, new[1])
+    return node if new == old else node.withNewChildren(jvm.PythonUtils.toSeq(new))
 
 
 def is_tried(expression: str) -> bool:
