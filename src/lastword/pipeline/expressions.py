@@ -212,7 +212,7 @@ def _tells_time(node: Any) -> bool:
 
 def _changes(node: Any) -> bool:
     """Whether its answer differs from time to time, which Spark does not know."""
-    if node.nodeName() != "aes_encrypt":
+    if node.nodeName() != "AesEncrypt":
         return _tells_time(node)
     mode, start = (constant_of(node.children().apply(at)) for at in (2, 4))
     # But for ECB, it draws the bytes to begin with unless they are given.
