@@ -84,7 +84,7 @@ def test_keys_of_bytes_are_base64url_in_the_address_and_values_go_through_their_
 def test_a_key_that_its_codec_can_not_read_is_answered_as_base64(
     connection: Connection, topic: str, users: ServedTable
 ) -> None:
-    ack = Table(connection, topic).put("\0\0\0\0\1x", 1)
+    ack = Table(connection, topic, key="bytes").put(b"\0\0\0\0\1x", 1)
     told = ask(service_of(users), f"/tables/users/rows/%00%00%00%00%01x?min_position={ack.position}")
     assert (told.json["key_base64"], told.json["value"]) == ("AAAAAAF4", 1)
     assert told.json["decode_error"].startswith("schema registry frame")

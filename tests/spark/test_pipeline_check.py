@@ -61,6 +61,7 @@ RAISES = (
     "raise_error and assert_true are for a query that should stop: a record that somebody should look at is a match "
     "of a rule"
 )
+NO_PATTERN = "the pattern '[' is no regular expression of Java's (Unclosed character class): correct it"
 NUMBER = "write a number up to 1,000,000 there"
 ENDS = "write its ends and its step, at most 1,000,000 elements"
 STAR = "* stands for all fields: name those that you mean"
@@ -176,6 +177,9 @@ MATCHED = "whether the rule matches in counters"
         ("value", "java_method('java.lang.System', 'getProperty', id)", CHANGING),
         ("value", "if(cents > 1, raise_error('x'), 1)", RAISES),
         ("value", "assert_true(cents > 1)", RAISES),
+        ("when", "id RLIKE '['", NO_PATTERN),
+        ("value", "regexp_count(id, concat('', '['))", NO_PATTERN),
+        ("value", "split(id, '[')", NO_PATTERN),
         ("value", "aes_encrypt(id, '0000111122223333')", CHANGING),
         ("value", "aes_encrypt(id, '0000111122223333', 'CBC', 'DEFAULT', cast(id AS BINARY))", CHANGING),
         ("value", "repeat(id, cast(cents AS INT))", as_large("repeat", f"{NUMBER}, or least(..., 1000)")),

@@ -93,6 +93,8 @@ _TIME_WORDS = ("now", "today", "yesterday", "tomorrow")
 # Such a text with its type before it: already a time when it is parsed.
 _TIME_LITERAL = re.compile(rf"\b(?:date|timestamp(?:_ntz|_ltz)?)\s*'\s*(?:{'|'.join(_TIME_WORDS)})\b", re.IGNORECASE)
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
+# The nodes whose second child is a regular expression.
+_PATTERN_SECOND = {"RLike", "RegExpReplace", "RegExpExtract", "RegExpExtractAll", "RegExpInStr", "StringSplit"}
 
 
 class Expressions:
@@ -158,12 +160,24 @@ class Expressions:
         if not plan.deterministic() or plan.containsPattern(patterns.CURRENT_LIKE()) or any(map(_changes, nodes)):
             return _CHANGING
         for node in nodes:
-            danger = _RAISES if node.nodeName() == "RaiseError" else unbounded(node)
+            danger = _RAISES if node.nodeName() == "RaiseError" else unbounded(node) or self._bad_pattern(node)
             if danger is not None:
                 return danger
         kind = answer.schema[0].dataType
         fits = isinstance(kind, role.takes) if role.takes else is_json_kind(kind)
         return None if fits else f"it is {kind.simpleString().upper()}, and {role.wants}"
+
+    def _bad_pattern(self, node: Any) -> str | None:
+        """What Java says of a pattern in the file, which would fail every batch; None if the pattern is fine."""
+        pattern = constant_of(node.children().apply(1)) if str(node.nodeName()) in _PATTERN_SECOND else None
+        if pattern is None:
+            return None
+        try:
+            self._spark._jvm.java.util.regex.Pattern.compile(str(pattern))  # type: ignore[union-attr]
+        except PySparkException as failure:
+            why = str(failure).partition(" near index")[0]
+            return f"the pattern {str(pattern)!r} is no regular expression of Java's ({why}): correct it"
+        return None
 
     def _expressions_of(self, plan: Any) -> list[Any]:
         """Every node of the expressions of a plan, and of what some of them stand for."""
