@@ -136,7 +136,7 @@ def test_a_team_whose_work_was_ever_shared_has_the_badge_for_good(topics: Connec
     tell_status(topics, ["team-1"], tasks=1)
     # A newer one says it in every status, also when nobody looked while it was so.
     with LiveBoard(topics, writes=True) as live:
-        live.wait_until_ready(30)
+        live.wait_until_ready(120)
         eventually(lambda: "shared_work" in badges_of(live, "team-1"))
         tell_status(topics, ["team-2"], tasks=1, most_tasks=5)
         eventually(lambda: "shared_work" in badges_of(live, "team-2"))
@@ -144,7 +144,7 @@ def test_a_team_whose_work_was_ever_shared_has_the_badge_for_good(topics: Connec
     delete_topic(topics, STATUS)
     tell_status(topics, ["team-1", "team-2"], tasks=1)
     with LiveBoard(topics, writes=True) as live:
-        live.wait_until_ready(30)
+        live.wait_until_ready(120)
         eventually(lambda: row_of(live, "team-1").get("kind") == "inside")
         for team in ("team-1", "team-2"):
             assert badges_of(live, team) == ["connected", "shared_work"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 from typing import Any
 
 import pyarrow
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
 from lastword.kafka.reading import Columns
@@ -29,6 +31,8 @@ from support.pipelines import small_pipeline
 NO_JSON = "its value is not JSON"
 PLAN = small_pipeline("p")
 LEAST_INDEX = "element_at(array(1), if(credit = 0, int(-2147483648), 1)) = 2"
+LEAST_INDEX_BY_NAME = LEAST_INDEX.replace("element_at", "IDENTIFIER('element_' || 'at')")
+DAY, DAYS, LARGE = "DATE'2026-01-01'", "if(credit = 0, 2147483647, 1)", "if(credit = 0, 1e300D, 1D)"
 
 
 @pytest.fixture
@@ -180,6 +184,14 @@ def rules(*conditions: str, value: str = "1") -> Pipeline:
         ("if(credit = 0, true, url_decode(note) = 'a')", None),
         # Of Spark itself it would read memory that is not its own.
         (LEAST_INDEX, f"rule r0, when: {LEAST_INDEX}"),
+        (LEAST_INDEX_BY_NAME, f"rule r0, when: {LEAST_INDEX_BY_NAME}"),
+        # Days wrap in Spark, and what is too large is rounded to the largest BIGINT.
+        (f"date_add({DAY}, {DAYS}) > {DAY}", f"rule r0, when: date_add({DAY}, {DAYS}) > {DAY}"),
+        (f"{DAY} + {DAYS} > {DAY}", f"rule r0, when: {DAY} + {DAYS} > {DAY}"),
+        (f"date_sub({DAY}, -{DAYS}) > {DAY}", f"rule r0, when: date_sub({DAY}, -{DAYS}) > {DAY}"),
+        (f"ceil({LARGE}) > 0", f"rule r0, when: ceil({LARGE}) > 0"),
+        (f"floor(-{LARGE}) < 0", f"rule r0, when: floor(-{LARGE}) < 0"),
+        (f"date_add({DAY}, if(credit = 0, NULL, 1)) > {DAY}", None),
     ],
 )
 def test_an_answer_is_right_or_the_record_is_rejected(session: SparkSession, when: str, reason: str | None) -> None:
@@ -195,6 +207,33 @@ def test_an_answer_is_right_or_the_record_is_rejected(session: SparkSession, whe
     assert fault(odd, plan) == (None if reason is None else f"it can't be computed: {reason}")
     assert (fault(good, plan), fault(after, plan)) == (None, None)
     assert good.value_1 == after.value_1 == b'{"n":1}'
+
+
+@pytest.mark.parametrize(
+    "function", ["map_from_entries", "map_from_entries /* */", "IDENTIFIER('map_from_' || 'entries')"]
+)
+def test_what_makes_maps_is_not_tried_however_it_is_written(session: SparkSession, function: str) -> None:
+    # It would keep the keys of a map that it gave up, and give them to the next record.
+    plan = rules(f"{function}(array(struct('a', 1), struct(if(credit = 0, 'a', 'b'), 2)))['b'] = 2")
+    good, odd = b'{"name": "1", "credit": -1}', b'{"name": "1", "credit": 0}'
+
+    with pytest.raises(PySparkException, match="DUPLICATED_MAP_KEY"):
+        rows(session, plan, odd, good)
+    assert [row.value_0 for row in rows(session, plan, good, good)] == [b'{"n":1}'] * 2
+
+
+def test_a_value_in_xml_makes_nobody_ask_for_what_it_names(session: SparkSession) -> None:
+    plan = rules("xpath_string(note, 'a') = 'b'", "true")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.2)
+        document = f'<!DOCTYPE a SYSTEM "http://127.0.0.1:{listener.getsockname()[1]}/x"><a>b</a>'
+        values = [json.dumps({"name": "1", "credit": 1, "note": note}).encode() for note in ("<a>b</a>", document)]
+        good, odd = rows(session, plan, *values)
+        with pytest.raises(TimeoutError):
+            listener.accept()
+
+    assert (good.value_0, fault(good, plan)) == (b'{"n":1}', None)
+    assert fault(odd, plan) == "it can't be computed: rule r0, when: xpath_string(note, 'a') = 'b'"
 
 
 def test_names_and_texts_of_any_kind_mean_what_they_say(session: SparkSession) -> None:

@@ -23,6 +23,10 @@ GOOD = {
 }
 TEXTS = ("", "50%ZZ off", "[", "(", "<a", '{"a":', "2016-02-31", "9" * 40, "%1$9999s", "\u0000", "utf-7", "$[", "-1")
 NUMBERS = (0, -1, 2**31 - 1, -(2**31), 10**9, 65)
+# What makes maps is not tried, so a call that fails ends a task.
+MAKES_MAPS = re.compile(
+    r"\b(map|map_concat|map_from_arrays|map_from_entries|str_to_map|transform_keys)\s*\(", re.IGNORECASE
+)
 _EXAMPLE = re.compile(r"^\s*> SELECT\s+(.*?);\s*$", re.MULTILINE | re.DOTALL)
 # An example over several records.
 _IS_QUERY = re.compile(r"\bFROM\b.*(\bVALUES\b|\()", re.IGNORECASE)

@@ -61,6 +61,8 @@ def test_what_ends_a_task_is_to_blame_unless_it_is_of_the_machine_the_network_or
         "java.lang.OutOfMemoryError: Java heap space": "it ends a task of Spark's: java.lang.OutOfMemoryError",
         "java.lang.AssertionError: assertion failed": "it ends a task of Spark's: java.lang.AssertionError",
         "org.apache.spark.api.python.PythonException: Traceback": None,
+        "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory": None,
+        "java.lang.NoClassDefFoundError: a/B": None,
         "java.io.IOException: No space left on device": None,
         "java.net.SocketException: Connection reset": None,
         "ExecutorLostFailure (executor 1 exited caused by one of the running tasks)": None,

@@ -195,6 +195,8 @@ def fold_topic(
             for record in _records(runs):
                 if record.key is None:
                     keyless += 1
+                elif record.value is None and len(newest) == 1:
+                    newest[record.partition].pop(record.key, None)
                 elif key is None or record.key == key:
                     # Within a partition records arrive in offset order, so the last one seen is the newest. Tombstones
                     # too: in another partition the key may have a row.

@@ -122,7 +122,7 @@ class SameTopic:
         while True:
             left_s = give_up_at - time.monotonic()
             try:
-                found = self._ask(min(ask_s, left_s))
+                found = self._ask(max(_GLIMPSE_S, min(ask_s, left_s)))
                 break
             except ClusterUnreachable:
                 if left_s <= ask_s or self._gave_up.is_set():

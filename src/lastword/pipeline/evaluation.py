@@ -90,7 +90,7 @@ def evaluated(records: DataFrame, plan: Pipeline, counters: tuple[Counter, ...])
     named = [f"{_field(field.name)} AS {_name(field.name)}" for field in fields]
     # Null has failed: a condition that is null is no match.
     conditions = [
-        Attempt(name=_matched(number), sql=f"coalesce({_READABLE} AND ({rule.when}{_END}), false)", of=[rule.when])
+        Attempt(name=_matched(number), sql=f"coalesce({_READABLE} AND ({rule.when}{_END}), false)")
         for number, rule in enumerate(plan.rules)
     ]
     named_fields = read.selectExpr("*", f"{_doubt(fields)} AS {_DOUBT}", *named)
@@ -182,7 +182,7 @@ def _steps(spark: SparkSession, expressions: Iterable[str]) -> Iterator[tuple[in
     ]
     constant = [text for texts, is_apart in zip(of_truth, depends, strict=True) if not is_apart for text in texts]
     # A table in the query: Spark computes it while it plans, and has no job for it.
-    attempts = [Attempt(name=f"c{number}", sql=_amount(text), of=[text]) for number, text in enumerate(constant)]
+    attempts = [Attempt(name=f"c{number}", sql=_amount(text)) for number, text in enumerate(constant)]
     values = spark.sql("VALUES (1)")
     (row,) = values.select(F.lit(0), *tried(values, attempts)).collect()
     computed = iter(row[1:])
@@ -203,11 +203,11 @@ def _emitted(rules: tuple[Rule, ...]) -> Iterator[Attempt]:
     """What matches emit."""
     for number, rule in enumerate(rules):
         value = f"if({_matched(number)}, {_value(rule)}, NULL)"
-        yield Attempt(name=value_of(number), sql=value, of=[*rule.value.values()])
+        yield Attempt(name=value_of(number), sql=value)
         if rule.key is not None:
             # A key may be null. Its struct is null only if it failed.
             made = f"named_struct('key', cast(({_of_rule(rule.key, rule)}{_END}) AS BINARY))"
-            yield Attempt(name=key_of(number), sql=f"if({_matched(number)}, {made}, NULL)", of=[rule.key])
+            yield Attempt(name=key_of(number), sql=f"if({_matched(number)}, {made}, NULL)")
 
 
 def _parts(plan: Pipeline, counters: tuple[Counter, ...]) -> Iterator[Part]:
@@ -243,7 +243,7 @@ def _increments(plan: Pipeline, counters: tuple[Counter, ...]) -> Iterator[Attem
             is_matched = f"coalesce({_matched(counter.rule)}, false)"
             text = with_name(expressions[counter.table, counter.name], "matched", is_matched)
             amount = f"if({_READABLE}, {_amount(text)}, NULL)"
-            yield Attempt(name=increment_of(counter.increment), sql=amount, of=[text])
+            yield Attempt(name=increment_of(counter.increment), sql=amount)
 
 
 def _doubt(fields: Sequence[StructField]) -> str:

@@ -10,7 +10,7 @@ Nothing of an expression may be computed outside of its node: a session that is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -27,11 +27,21 @@ _SETTINGS = {
     "spark.sql.optimizer.excludedRules": f"{_RULES}.PushFoldableIntoBranches,{_RULES}.NullDownPropagation",
 }
 # What makes maps keeps the keys of one that it gave up in the middle, and the next record would find them there.
-_MAKES_MAPS = re.compile(
-    r"\b(map|map_concat|map_from_arrays|map_from_entries|str_to_map|transform_keys)`?\s*\(", re.IGNORECASE
-)
-# Spark takes the absolute value of its index, and the least integer has none: it would read memory that is not its own.
-_ELEMENT_AT = re.compile(r"\b(try_)?element_at\b", re.IGNORECASE)
+_MAKES_MAPS = frozenset({"CreateMap", "MapConcat", "MapFromArrays", "MapFromEntries", "StringToMap", "TransformKeys"})
+# By the name of a node: the child that has bounds, what they are, and what is an error instead.
+#
+# element_at takes the absolute value of its index, and the least integer has none: it would read memory that is not its
+# own. Days wrap, and a number without a BIGINT near it is rounded to the largest there is.
+_MOST_DAYS, _MOST_ROUNDED = 2**30, 9.2e18
+_BOUNDS = {
+    "ElementAt": (1, -(2**31) + 1, 2**31 - 1),
+    "DateAdd": (1, -_MOST_DAYS, _MOST_DAYS),
+    "DateSub": (1, -_MOST_DAYS, _MOST_DAYS),
+    "Ceil": (0, -_MOST_ROUNDED, _MOST_ROUNDED),
+    "Floor": (0, -_MOST_ROUNDED, _MOST_ROUNDED),
+}
+# The classes of a tree that is written as JSON.
+_CLASS = re.compile(r'"class":"[\w.$]*?(\w+)"')
 # Of an expression in a reason.
 _LONGEST = 120
 
@@ -54,14 +64,13 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """A column of this name with what the SQL gives, which is made `of` expressions of the file."""
+    """A column of this name with what the SQL gives."""
 
     name: str
     sql: str
-    of: Sequence[str]
 
 
-def tried(frame: DataFrame, attempts: Iterable[Attempt]) -> list[Column]:
+def tried(frame: DataFrame, attempts: Sequence[Attempt]) -> list[Column]:
     """Their columns beside those of the frame, null where the SQL fails."""
     spark, jvm = frame.sparkSession, cast("Any", frame.sparkSession._jvm)
     # Whether a sum may wrap is decided when it is parsed, by the session that is active.
@@ -69,30 +78,34 @@ def tried(frame: DataFrame, attempts: Iterable[Attempt]) -> list[Column]:
     parser = spark._jsparkSession.sessionState().sqlParser()
     guard = jvm.org.apache.spark.sql.catalyst.expressions.TryEval
     column = jvm.org.apache.spark.sql.classic.ExpressionUtils.column
+    parsed = [parser.parseExpression(attempt.sql) for attempt in attempts]
+    named = [Column(column(tree)).alias(attempt.name) for tree, attempt in zip(parsed, attempts, strict=True)]
+    analysed = frame.select(*named)._jdf.queryExecution().analyzed().expressions()
     columns = []
-    for attempt in attempts:
-        made = parser.parseExpression(attempt.sql)
-        if any(map(_ELEMENT_AT.search, attempt.of)):
-            analysed = frame.select(Column(column(made)).alias(attempt.name))._jdf.queryExecution().analyzed()
-            made = _within_bounds(jvm, analysed.expressions().head().children().head())
-        columns.append(Column(column(guard(made) if all(map(is_tried, attempt.of)) else made)).alias(attempt.name))
+    for number, (tree, attempt) in enumerate(zip(parsed, attempts, strict=True)):
+        # What a function is called in the file says little: decided is by what Spark makes of it.
+        meant = analysed.apply(number).children().head()
+        nodes = set(_CLASS.findall(meant.toJSON()))
+        made = tree if nodes.isdisjoint(_BOUNDS) else _within_bounds(jvm, parser, meant)
+        columns.append(Column(column(guard(made) if nodes.isdisjoint(_MAKES_MAPS) else made)).alias(attempt.name))
     return columns
 
 
-def _within_bounds(jvm: Any, node: Any) -> Any:
-    """The tree with an index of 0, which is an error, wherever element_at would get the least of all integers."""
+def _within_bounds(jvm: Any, parser: Any, node: Any) -> Any:
+    """The tree with an error wherever a function would get a number that it has no right answer for."""
     tree, below = jvm.org.apache.spark.sql.catalyst.expressions, node.children()
     old = [below.apply(at) for at in range(below.size())]
-    new = [_within_bounds(jvm, each) for each in old]
-    if str(node.nodeName()) == "ElementAt" and new[0].dataType().typeName() == "array":
-        zero, least = (tree.Literal(number, new[1].dataType()) for number in (0, -(2**31)))
-        new[1] = tree.If(tree.EqualTo(new[1], least), zero, new[1])
+    new = [_within_bounds(jvm, parser, each) for each in old]
+    bounds = _BOUNDS.get(str(node.nodeName()))
+    if bounds is not None:
+        at, least, most = bounds
+        kind = new[at].dataType()
+        if kind.typeName() in ("integer", "double") and new[0].dataType().typeName() != "map":
+            lowest, highest = (tree.Literal(number, kind) for number in (least, most))
+            is_within = tree.And(tree.GreaterThanOrEqual(new[at], lowest), tree.LessThanOrEqual(new[at], highest))
+            error = parser.parseExpression(f"cast('out of range' AS {kind.typeName()})")
+            new[at] = tree.If(tree.Or(tree.IsNull(new[at]), is_within), new[at], error)
     return node if new == old else node.withNewChildren(jvm.PythonUtils.toSeq(new))
-
-
-def is_tried(expression: str) -> bool:
-    """Whether a record on which it fails is found at once, and not by `isolation`."""
-    return _MAKES_MAPS.search(expression) is None
 
 
 def failed_parts(parts: Sequence[Part]) -> tuple[str, str]:

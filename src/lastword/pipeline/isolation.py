@@ -20,8 +20,14 @@ from lastword.spark.failures import is_of_the_query, reason_of
 # What ended a task, after its number and place.
 _ENDED_BY = re.compile(r"\(TID \d+\) \([^)]*\): ([\w.$]+(?:Error|Exception))\b")
 # Of the machine or the network, or an error of ours in a worker: no record is to blame.
-_OTHERS = ("java.io.", "java.net.", "java.nio.", "java.util.concurrent.", "org.apache.spark.")
+_OTHERS = (
+    *("java.io.", "java.net.", "java.nio.", "java.util.concurrent.", "org.apache.spark.", "org.apache.arrow."),
+    *("java.lang.NoClassDefFoundError", "java.lang.NoSuchMethodError", "java.lang.LinkageError"),
+)
 
+
+# The same of the machine, in an error that a record may cause, too.
+_SHORT_OF = ("unable to create native thread", "Metaspace", "Compressed class space")
 
 # A batch that fails takes longer than several that do not.
 _STEP = 4
@@ -68,7 +74,7 @@ def blame_of(failure: PySparkException | Py4JError) -> str | None:
     if isinstance(failure, PySparkException) and is_of_the_query(failure):
         return reason_of(failure)
     ended_by = _ENDED_BY.search(str(failure))
-    if ended_by is None or ended_by[1].startswith(_OTHERS):
+    if ended_by is None or ended_by[1].startswith(_OTHERS) or any(what in str(failure) for what in _SHORT_OF):
         return None
     return f"it ends a task of Spark's: {ended_by[1]}"
 

@@ -169,7 +169,7 @@ class Portion:
 
     def _reject(self, key: bytes | None, value: bytes | None, headers: Headers, reason: str) -> None:
         """With as much of the value and the key as the topic takes; all of it is in the source."""
-        topic, told = self._outlet.rejects, [*headers, (REASON_HEADER, reason.encode()[:_REASON_BYTES])]
+        topic, told = self._outlet.rejects, [*headers, (REASON_HEADER, _shortened(reason))]
         room = self._outlet.limits[topic] - _size(None, None, told)
         kept_key = None if key is None else key[:room]
         kept_value = None if value is None else value[: room - len(kept_key or b"")]
@@ -197,6 +197,11 @@ class Portion:
 
     def _place(self, offset: int) -> bytes:
         return b"%b%d" % (self._places, offset)
+
+
+def _shortened(reason: str) -> bytes:
+    """As much of it as a header has, in whole characters."""
+    return reason.encode()[:_REASON_BYTES].decode(errors="ignore").encode()
 
 
 def _numbers(batch: pyarrow.RecordBatch, column: str, row: int) -> list[int]:

@@ -39,7 +39,12 @@ class Outlet:
         self._protocol = protocol
         self._transport: Any = None
         self._socket = connection
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
+        except OSError:
+            # The client has left.
+            self._socket.close()
+            raise Gone from None
         self._looking = select.poll()
         self._looking.register(self._socket, select.POLLOUT)
         self._stall_s = stall_s

@@ -17,6 +17,8 @@ from lastword.kafka.java import COMPILE_LATER, Java
 from lastword.spark.client_settings import SECRET_PREFIX
 
 _HERE = Path(__file__).parent
+# A value in XML may name a document type at an address of its choice, and xpath would fetch it, and wait for it.
+NOTHING_OUTSIDE = "-Djavax.xml.accessExternalDTD= -Djavax.xml.accessExternalSchema="
 # Would send the JVM to another Spark, to settings that the caller has not given, or to a JVM that runs already.
 _MISLEADING = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS")
 
@@ -31,7 +33,7 @@ def java_options(archive: ClassArchive, given: str) -> str:
     """The driver's Java options, in Spark's quoting; those given come last and so win."""
     log = f"-Dlog4j2.configurationFile={_HERE / 'log4j2.properties'}"
     ours = ["-XX:-UsePerfData", *COMPILE_LATER, *archive.options, log]
-    return " ".join([*map(quoted, ours), given]).strip()
+    return " ".join([*map(quoted, ours), NOTHING_OUTSIDE, given]).strip()
 
 
 def executors_python(settings: Mapping[str, str], *, local: bool) -> str:

@@ -20,7 +20,8 @@ from lastword.spark.statements import Statement, nodes_of, simple_name
 # What a query is made of, as the parser gives it. Where one of these has expressions is known (see `_expressions`).
 _OPERATORS = frozenset(
     {
-        *("Project", "Filter", "Aggregate", "UnresolvedHaving", "Distinct", "Join", "LateralJoin", "Generate"),
+        *("Project", "Filter", "Aggregate", "UnresolvedHaving", "UnresolvedQualify", "Distinct"),
+        *("Join", "LateralJoin", "Generate"),
         *("Sort", "GlobalLimit", "LocalLimit", "Offset", "Union", "Intersect", "Except", "SubqueryAlias"),
         *("UnresolvedWith", "WithWindowDefinition", "UnresolvedHint", "Pivot", "Unpivot", "Sample"),
         *("UnresolvedSubqueryColumnAliases", "UnresolvedTVFAliases", "UnresolvedTableAliases", "UnresolvedOrdinal"),

@@ -20,7 +20,13 @@ from lastword.kafka.connection import Connection
 from lastword.kafka.jars import ensure_jars, spark_lock
 from lastword.kafka.java import find_java
 from lastword.spark.client_settings import java_settings
-from lastword.spark.driver import driver_environment, executors_python, java_options, spark_archive
+from lastword.spark.driver import (
+    NOTHING_OUTSIDE,
+    driver_environment,
+    executors_python,
+    java_options,
+    spark_archive,
+)
 from lastword.spark.ending import end_jvm, handle_interrupts, watched
 from lastword.spark.jvm_errors import JvmErrors, java_text, reason_of
 from lastword.spark.settings import LOOPBACK, checked, checked_master, is_local, session_settings
@@ -86,6 +92,8 @@ def session(
     for name, value in session_settings(master, paths, given, delta=delta, ui=ui).items():
         conf.set(name, value)
     conf.set("spark.driver.extraJavaOptions", java_options(archive, given.get("spark.driver.extraJavaOptions", "")))
+    of_executors = f"{NOTHING_OUTSIDE} {given.get('spark.executor.extraJavaOptions', '')}"
+    conf.set("spark.executor.extraJavaOptions", of_executors.strip())
     # Where the driver's address is told, what it shows besides (its UI) is for this machine alone.
     local_ip = LOOPBACK if conf.contains("spark.driver.host") else None
     python = executors_python(given, local=is_local(master))
