@@ -116,7 +116,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         eventually(made.all_run)
         yield made
         assert line("down").splitlines() == ["ended users, serve", "1 broker(s) stopped"]
-        assert line("down") == "nothing was running\n"
+        assert line("down") == f"nothing was running in {line.home}\n"
     finally:
         line.run("down")
         eventually(lambda: left_of(line) == [])
@@ -163,7 +163,9 @@ def run_all_suggested(house: House, *, is_locked: bool) -> None:
     left_out = [f"{program} {w}" for w in ("down", "demo profiles", "sql 'SELECT team, flagged FROM team_stats'")]
     commands = [command for command in house.suggested(program, is_locked=is_locked) if command not in left_out]
     said = {command: pasted(house.line, command) for command in commands}
-    assert len(said) == 11
+    assert len(said) == 12
+    # For whoever had set it for one command alone.
+    assert commands[0] == f"export LASTWORD_HOME={house.line.home}"
     (profile,) = [command for command in commands if command.endswith("/users/user-1")]
     # HTTP may take a moment to have a row that was written just now.
     eventually(lambda: json.loads(pasted(house.line, profile)) == {"name": "Ada"})

@@ -53,8 +53,11 @@ def try_lines(commands: Commands, program: str) -> list[str]:
 
 
 def print_try(commands: Commands) -> None:
+    home = os.environ.get("LASTWORD_HOME")
+    # It may have been set for this command alone, and the next ones would look in the usual home.
+    of_home = {f"export LASTWORD_HOME={quote(home)}": "for the commands below, in a new shell too"} if home else {}
     print("\nTry:")
-    print("\n".join(try_lines(commands, _program())), flush=True)
+    print("\n".join(try_lines({**of_home, **commands}, _program())), flush=True)
 
 
 def _program() -> str:

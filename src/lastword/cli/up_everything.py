@@ -76,7 +76,11 @@ class Everything:
             print(f"{len(stopped)} broker(s) stopped")
         runs_on = any(broker.pid for broker in self._cluster.status())
         if not ended and not stopped:
-            print("nothing that  lastword up  started was running" if runs_on else "nothing was running")
+            print(
+                "nothing that  lastword up  started was running"
+                if runs_on
+                else f"nothing was running in {default_home()}"
+            )
         if runs_on:
             print(
                 f"cluster {self._cluster.name} goes on running: it was not started by  lastword up ; stop it with  "

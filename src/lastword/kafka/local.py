@@ -277,7 +277,7 @@ class LocalCluster:
         if known is not None and asked.security not in (None, known.security):
             raise BadInput(
                 f"cluster {self.name} was made {_SECURITY_WORDS[known.security]}, which can't change: make another "
-                "with  --cluster NAME, or in another home (LASTWORD_HOME)"
+                "in another home (export LASTWORD_HOME=~/another), or, for broker start, with  --cluster NAME"
             )
         if known is None:
             count, first = brokers or 1, DEFAULT_PORT if port is None else port

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow
@@ -30,12 +33,29 @@ def take_first_start(java: Java, cache: Path, jars: tuple[Path, ...], tell: Call
     if spark_archive(java, cache.absolute(), spark_lock().folder_name, jars).unfinished is None:
         return
     tell("preparing Spark, once: it then starts in half the time")
-    spark = session(_NO_CLUSTER, master="local[1]", settings=_QUICK, jars=cache)
+    # Its workers complain when they end with the JVM, and what fails here is an error of ours.
+    with _silent_children():
+        spark = session(_NO_CLUSTER, master="local[1]", settings=_QUICK, jars=cache)
+        try:
+            with one_line_failures("preparing Spark"):
+                _load_classes(spark)
+        finally:
+            stop(spark)
+
+
+@contextmanager
+def _silent_children() -> Iterator[None]:
+    """What is started in the block, and whoever is started by that, writes no standard error."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123
+        os.dup2(nowhere.fileno(), 2)
     try:
-        with one_line_failures("preparing Spark"):
-            _load_classes(spark)
+        yield
     finally:
-        stop(spark)
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _load_classes(spark: SparkSession) -> None:
