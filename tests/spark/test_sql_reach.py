@@ -84,6 +84,7 @@ CODE = [
     f"SELECT {SET.replace('java_method', 'JAVA_Method')}",
     f"SELECT {SET.replace('java_method', '`java_method`')}",
     f"SELECT {SET.replace('java_method', 'reflect')}",
+    f"SELECT 1 QUALIFY row_number() OVER (ORDER BY {SET}) = 1",
     f"SELECT {SET.replace('java_method', 'try_reflect')}",
     f"SELECT {SET.replace('java_method', 'system.builtin.java_method')}",
     f"SELECT {SET.replace('java_method', 'builtin.reflect')}",
@@ -234,6 +235,7 @@ COMMON = [
     ("SELECT a.key FROM {t} a JOIN {t} b ON a.n = b.n WHERE a.key LIKE 'a%'", [("ann",)]),
     ("WITH c AS (TABLE {t}), d AS (SELECT max(n) AS n FROM c) SELECT key FROM c JOIN d USING (n)", [("bob",)]),
     ("SELECT key, rank() OVER w FROM {t} WINDOW w AS (ORDER BY n DESC) ORDER BY 2", [("bob", 1), ("ann", 2)]),
+    ("SELECT key FROM {t} QUALIFY row_number() OVER (ORDER BY n DESC) = 1", [("bob",)]),
     ("SELECT key FROM {t} o WHERE EXISTS (SELECT 1 FROM {t} i WHERE i.n > o.n)", [("ann",)]),
     ("SELECT key, tag FROM {t} LATERAL VIEW explode(tags) x AS tag ORDER BY tag", [("ann", "a"), ("ann", "b")]),
     (

@@ -77,7 +77,10 @@ class _String(Codec):
     def encode(self, value: Any) -> bytes:
         if not isinstance(value, str):
             kind = type(value).__name__
-            raise BadInput(f"the string codec takes text, not {kind}: give text, or another codec as key= or value=")
+            raise BadInput(
+                f"the string codec takes text, not {kind}: give text, or another codec "
+                "(--key-codec, --value-codec; in Python key=, value=)"
+            )
         return self.parse(value)
 
     def decode(self, raw: bytes) -> str:
