@@ -130,3 +130,26 @@ def test_after_an_error_in_what_was_missed_nothing_is_given_as_if_there_were_no_
         with pytest.raises(ClusterUnreachable):
             next(watch)
     assert watch.position == {0: 1}
+
+
+def test_nobody_joins_between_the_commit_of_a_batch_and_its_publication() -> None:
+    watchers = Watchers(10)
+    watches: list[Watch[Row]] = []
+    joining = threading.Thread(target=lambda: watches.append(joined(watchers)))
+    with watchers.committing():
+        joining.start()
+        joining.join(0.2)
+        assert watches == []
+        tell(watchers, 0)
+    joining.join()
+    tell(watchers, 1)
+    assert values(watches[0], 1) == ["1"]
+
+
+def test_a_watch_that_is_collected_while_a_batch_is_published_leaves() -> None:
+    watchers = Watchers(10)
+    watch = joined(watchers)
+    with watchers.committing():
+        watch.close()
+        tell(watchers, 0)
+    assert watch.poll() is None

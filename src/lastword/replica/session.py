@@ -113,9 +113,10 @@ class Session:
 
     def _remove_what_left(self) -> None:
         """A slice of removing the rows whose records have left the topic, so that the feed is not kept waiting."""
-        applied = self._leaving.step()
-        if applied is not None:
-            self._watchers.publish(applied, self._store.position, swept=True)
+        with self._watchers.committing():
+            applied = self._leaving.step()
+            if applied is not None:
+                self._watchers.publish(applied, self._store.position, swept=True)
 
     def _look_around(self) -> Moved | None:
         """Whether the past moved, asked for now and then and when in doubt; the feed is not kept waiting meanwhile."""
@@ -198,8 +199,9 @@ class Session:
                     caught_up_at=max(old.caught_up_at, self._at_end_ms.pop(partition, 0)),
                     holes=old.holes or partition in heard.holes,
                 )
-            applied = self._store.apply(heard.records, places)
-            self._watchers.publish(applied, self._store.position)
+            with self._watchers.committing():
+                applied = self._store.apply(heard.records, places)
+                self._watchers.publish(applied, self._store.position)
         if heard.at_end or heard.reached:
             self._confirmed |= {*heard.at_end, *heard.reached}
             self._arrive({*heard.at_end, *heard.reached}, at_end=heard.at_end, seen_at=heard.not_before)

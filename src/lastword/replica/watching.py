@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -127,11 +128,16 @@ class Watchers:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._lock = threading.Lock()
+        # Reentrant: a watch that nobody closed leaves when it is collected, on whatever thread runs then.
+        self._lock = threading.RLock()
         self._queues: list[Waiting] = []
         self._told = Position()
         self._ended = False
         self._failure: LastwordError | None = None
+
+    def committing(self) -> AbstractContextManager[bool]:
+        """Around the commit of a batch and its `publish`: nobody joins in between and gets what was there already."""
+        return self._lock
 
     def publish(self, applied: Applied, position: Position, *, swept: bool = False) -> None:
         with self._lock:
@@ -204,6 +210,8 @@ class Waiting:
     def offer(self, changes: list[Change], told: Position) -> bool:
         """Takes the changes that lead to a position, or ends this watch when they do not fit."""
         with self._arrived:
+            if self._ended:
+                return False
             if len(self._waiting) + len(changes) <= self._capacity:
                 self._waiting.extend(changes)
                 self._told = told
