@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lastword.core.errors import LastwordError
-from lastword.kafka.ivy import fetch_module
-from lastword.kafka.jars import Jar
-from lastword.kafka.java import find_java
+from lastword.jvm.ivy import fetch_module
+from lastword.jvm.jars import Jar
+from lastword.jvm.java import find_java
 
 SOURCES = Path(__file__).parent.parent / "src" / "lastword"
 
@@ -48,7 +48,7 @@ class Wanted:
 LOCKS = {
     "broker": Wanted(
         what="local broker",
-        folder="kafka",
+        folder="jvm",
         direct=(
             ("org.apache.kafka", "kafka_2.13", KAFKA),
             ("org.apache.kafka", "kafka-tools", KAFKA),
@@ -81,7 +81,7 @@ LOCKS = {
     # folder, in the versions that Spark was built with.
     "spark": Wanted(
         what="Spark session",
-        folder="spark",
+        folder="jvm",
         direct=(
             ("org.apache.spark", "spark-sql-kafka-0-10_2.13", SPARK),
             # Its newest release on the public registry; the connector works with it.

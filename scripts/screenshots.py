@@ -15,8 +15,8 @@ from typing import get_args
 
 from playwright.sync_api import Browser, Page
 
-from lastword.kafka.connection import Connection
-from lastword.table import Table
+from lastword.api.table import Table
+from lastword.kafka.client.connection import Connection
 from support.boards import act, stats, write
 from support.chromium import chromium_of, ensure_fonts, find_chromium
 from support.command_line import CommandLine

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from command_reference import command_line_markdown
 
-from lastword.kafka.topic_settings import explanations_markdown
+from lastword.kafka.topics.topic_settings import explanations_markdown
 
 PAGES: dict[str, Callable[[], str]] = {
     "command-line.md": command_line_markdown,

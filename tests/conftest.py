@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.local import LocalCluster
-from lastword.kafka.topic_description import list_topics
-from lastword.kafka.topics import create_topic, delete_topic
-from lastword.table import Table
+from lastword.api.table import Table
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.kafka.topics.topic_description import list_topics
 from support.command_line import JARS, CommandLine
 from support.processes import started_with
 
@@ -82,7 +82,8 @@ def connection(cluster: LocalCluster) -> Connection:
 @pytest.fixture(scope="session")
 def spark(connection: Connection) -> Iterator[SparkSession]:
     """One Spark session for all tests that ask for it, on the tests' cluster."""
-    from lastword.spark import session, stop
+    from lastword.spark import stop
+    from lastword.spark.session.session import session
 
     made = session(
         connection,

@@ -12,13 +12,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lastword.cluster import Cluster, connect, local
+    from lastword.api.cluster import Cluster, connect, local
+    from lastword.api.table import Table
     from lastword.core.errors import HistoryLost, LastwordError, NotFound, NotReady
     from lastword.core.position import Position
     from lastword.core.row import Row
-    from lastword.kafka.writing import Ack
+    from lastword.kafka.client.writing import Ack
     from lastword.replica.replica import Replica
-    from lastword.table import Table
 
 __version__ = "0.1.0"
 __all__ = [
@@ -37,8 +37,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Ack": "lastword.kafka.writing",
-    "Cluster": "lastword.cluster",
+    "Ack": "lastword.kafka.client.writing",
+    "Cluster": "lastword.api.cluster",
     "HistoryLost": "lastword.core.errors",
     "LastwordError": "lastword.core.errors",
     "NotFound": "lastword.core.errors",
@@ -46,9 +46,9 @@ _HOMES = {
     "Position": "lastword.core.position",
     "Replica": "lastword.replica.replica",
     "Row": "lastword.core.row",
-    "Table": "lastword.table",
-    "connect": "lastword.cluster",
-    "local": "lastword.cluster",
+    "Table": "lastword.api.table",
+    "connect": "lastword.api.cluster",
+    "local": "lastword.api.cluster",
 }
 
 

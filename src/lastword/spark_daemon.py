@@ -16,7 +16,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 # What a worker imports itself, and what tasks of ours need.
-_NEEDED = ("pyspark.worker", "pyarrow.compute", "lastword.spark.writing", "lastword.kafka.reading")
+_NEEDED = ("pyspark.worker", "pyarrow.compute", "lastword.spark.writing.write_table", "lastword.kafka.client.reading")
 
 
 def leave_zips() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from lastword.kafka.connection import Connection
+from lastword.kafka.client.connection import Connection
 from support.command_line import CommandLine
 from support.processes import started_with
 from support.serving import Instance

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from lastword.table import Table
+from lastword.api.table import Table
 from support.sites import Site
 from support.views import is_streaming
 from support.visiting import Motion, Visitor, cells, visiting

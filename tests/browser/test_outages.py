@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from lastword.demo.topics import fill_profiles
-from lastword.kafka.local import LocalCluster
+from lastword.demo.demo_topics import fill_profiles
+from lastword.kafka.broker.local_cluster import LocalCluster
 from support.command_line import CommandLine
 from support.serving import Instance
 from support.victims import kill_broker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from lastword.kafka.topics import create_topic
+from lastword.kafka.topics.topic_changes import create_topic
 from support.boards import write
 from support.sites import Site
 from support.topics import records_of

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic
-from lastword.replica.store import Store
-from lastword.serve.limits import Limits
+from lastword.api.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic
+from lastword.replica.store.store import Store
+from lastword.serve.http.limits import Limits
 from lastword.serve.running import Front, Running, Wanted, running
-from lastword.table import Table
 from support.all_rows import SlowReader, is_cut, metric, value_of
 from support.damage import flip, largest_table
 from support.replicas import recreate

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import BadInput
-from lastword.kafka.compaction import compact_topic
-from lastword.kafka.connection import Connection
-from lastword.kafka.local import LocalCluster
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.compaction.on_demand import compact_topic
 from support.command_line import JARS, CommandLine
 from support.compacted_logs import make_topic
 from support.waiting import eventually

@@ -18,8 +18,8 @@ from rocksdict import Rdict
 from lastword.core.errors import StoreDamaged
 from lastword.core.fold import fold
 from lastword.core.record import Record
-from lastword.replica.layout import PARTITION, Place, unpack_place
-from lastword.replica.store import Identity, Store, store_options
+from lastword.replica.store.row_layout import PARTITION, Place, unpack_place
+from lastword.replica.store.store import Identity, Store, store_options
 from support.damage import damage, flip, largest_table
 
 SOAK = os.environ.get("LASTWORD_SOAK")

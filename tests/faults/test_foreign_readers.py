@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from lastword.kafka.broker_process import Jvm
-from lastword.kafka.connection import Connection
+from lastword.kafka.broker.broker_process import Jvm
+from lastword.kafka.client.connection import Connection
 from support.command_line import CommandLine
 from support.compacted_logs import THIRTEEN_PROFILES, aborted, committed, make_topic, write
 from support.foreign_clients import Seen, kafka_tools, seen_by_console_consumer, seen_by_kafka_python

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from lastword.api.table import Table
 from lastword.core.position import Position
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import log_bounds
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds
 from lastword.serve.running import Front, Wanted, running
-from lastword.table import Table
 from support.clusters_served import told
 from support.replicas import log_now
 from support.waiting import eventually

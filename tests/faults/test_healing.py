@@ -22,16 +22,16 @@ from urllib.request import urlopen
 
 import pytest
 
+from lastword.api.table import Table
 from lastword.core.errors import ClusterUnreachable, DiskFull, HistoryLost, NotReady, StoreDamaged
-from lastword.kafka.connection import Connection
+from lastword.kafka.client.connection import Connection
 from lastword.replica.damages import MOST, WITHIN_MS, Damages
 from lastword.replica.folder import ReplicaFolder
-from lastword.replica.layout import FORMAT
 from lastword.replica.owned_store import OwnedStore
 from lastword.replica.replica import Replica
-from lastword.replica.store import Store
+from lastword.replica.store.row_layout import FORMAT
+from lastword.replica.store.store import Store
 from lastword.serve.running import Front, Running, Wanted, running
-from lastword.table import Table
 from support.clusters_served import told
 from support.damage import damage, flip, largest_table
 from support.replicas import recreate, store_on_disk
@@ -309,11 +309,11 @@ def test_a_store_that_was_set_aside_without_a_note_is_healed_all_the_same(filled
 # Which step of healing is its process's last.
 _KILLED_WHILE_HEALING = """\
 import os, sys
-from lastword.kafka.connection import Connection
+from lastword.kafka.client.connection import Connection
 from lastword.replica.damages import Damages
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.owned_store import OwnedStore
-from lastword.table import Table
+from lastword.api.table import Table
 servers, topic, folder, owner, step = sys.argv[1:]
 setattr({each.__name__: each for each in (Damages, ReplicaFolder, OwnedStore)}[owner], step,
         lambda *_, **__: os.kill(os.getpid(), 9))

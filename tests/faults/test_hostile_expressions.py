@@ -15,13 +15,13 @@ import pyarrow
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from lastword.kafka.reading import Columns
-from lastword.pipeline.evaluation import evaluated
-from lastword.pipeline.expressions import VALUE, Expressions
-from lastword.pipeline.guarding import guarded
-from lastword.pipeline.plan import Pipeline, Rule, Source
-from lastword.pipeline.source import SOURCE_SQL, record_batch
-from lastword.pipeline.source_fields import source_fields
+from lastword.kafka.client.reading import Columns
+from lastword.pipeline.checking.expressions import VALUE, Expressions
+from lastword.pipeline.checking.source_fields import source_fields
+from lastword.pipeline.evaluation.evaluate import evaluated
+from lastword.pipeline.evaluation.guarding import guarded
+from lastword.pipeline.plan.plan import Pipeline, Rule, Source
+from lastword.pipeline.running.source import SOURCE_SQL, record_batch
 from support.hostile_calls import FIELDS, GOOD, MAKES_MAPS, calls_of_all, hostile_records
 
 pytestmark = [pytest.mark.quick, pytest.mark.long]

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.topic_description import list_topics
-from lastword.kafka.topics import delete_topic
-from lastword.pipeline.plan import KeptTable, Pipeline, Rule, Source
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import delete_topic
+from lastword.kafka.topics.topic_description import list_topics
+from lastword.pipeline.plan.plan import KeptTable, Pipeline, Rule, Source
 from support.pipelines import header, make_topics, records, running, written
 from support.waiting import eventually
 

@@ -14,10 +14,10 @@ import pytest
 from confluent_kafka import KafkaException
 
 from lastword.core.errors import ClusterUnreachable, Fenced, LastwordError
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import read_log
-from lastword.kafka.topics import create_topic
-from lastword.kafka.transactions import Outgoing, Transactions
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import read_log
+from lastword.kafka.client.transactions import Outgoing, Transactions
+from lastword.kafka.topics.topic_changes import create_topic
 from support.compacted_logs import has_open_transaction
 from support.endtxn_proxy import END_TXN, INIT_PRODUCER_ID, PRODUCE, EndTxnProxy
 from support.waiting import eventually

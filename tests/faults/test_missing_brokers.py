@@ -14,16 +14,16 @@ import pytest
 from confluent_kafka import KafkaError
 
 from lastword.core.errors import ClusterUnreachable, NotEnoughReplicas
-from lastword.core.lines import Write
-from lastword.kafka.connection import Connection, translated
-from lastword.kafka.live_settings import answer
-from lastword.kafka.loading import LoadStopped, load
-from lastword.kafka.local import LocalCluster
-from lastword.kafka.murmur2 import partition_of
-from lastword.kafka.same_topic import SameTopic
-from lastword.kafka.topics import alter_topic, create_topic
-from lastword.kafka.write_failures import WriteFailures
-from lastword.kafka.writing import Ack, Writer
+from lastword.core.key_partition import partition_of
+from lastword.core.row_json import Write
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.client.connection import Connection, translated
+from lastword.kafka.client.live_settings import answer
+from lastword.kafka.client.loading import LoadStopped, load
+from lastword.kafka.client.same_topic import SameTopic
+from lastword.kafka.client.write_failures import WriteFailures
+from lastword.kafka.client.writing import Ack, Writer
+from lastword.kafka.topics.topic_changes import alter_topic, create_topic
 from support.asking import ask, served, service_of
 from support.command_line import JARS
 from support.waiting import eventually

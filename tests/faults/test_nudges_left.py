@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from lastword.core.clock import now_ms
-from lastword.kafka.compaction import Compaction, compact_topic
-from lastword.kafka.connection import Connection
-from lastword.kafka.journal import claimed
-from lastword.kafka.live_settings import alter_settings, settings_now, topic_identity
-from lastword.kafka.nudge import NUDGE_KEY, nudge, nudger, roll_rule
+from lastword.core.record import NUDGE_KEY
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.live_settings import alter_settings, settings_now, topic_identity
+from lastword.kafka.compaction.journal import claimed
+from lastword.kafka.compaction.nudge import nudge, nudger, roll_rule
+from lastword.kafka.compaction.on_demand import Compaction, compact_topic
 from support.command_line import CommandLine
 from support.compacted_logs import THIRTEEN_PROFILES, aborted, committed, make_topic, uncommitted, write
 

@@ -19,10 +19,10 @@ from confluent_kafka import TopicPartition
 
 from lastword.core.errors import HistoryLost
 from lastword.core.fold import fold
-from lastword.kafka.connection import Connection
-from lastword.kafka.local import LocalCluster
-from lastword.kafka.reading import log_bounds
-from lastword.kafka.topics import alter_topic, create_topic
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds
+from lastword.kafka.topics.topic_changes import alter_topic, create_topic
 from lastword.replica.replica import Replica
 from lastword.serve.running import Front, Running, Wanted, running
 from support.command_line import JARS, CommandLine
@@ -221,8 +221,8 @@ def test_a_comparison_explains_rows_that_left_only_one_server(
 # Ends itself as soon as it has seen so many deletes, in the middle of many more.
 _KILLED_WHILE_REMOVING = """\
 import os, sys
-from lastword.kafka.connection import Connection
-from lastword.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.api.table import Table
 servers, topic, folder, count = sys.argv[1:]
 replica = Table(Connection(bootstrap_servers=servers), topic, key="bytes").replica(folder, check_every_s=0.1)
 watch = replica.watch()

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from lastword.api.table import Table
 from lastword.core.errors import LastwordError, NotFound, TopicChanged
-from lastword.core.lines import Write
-from lastword.kafka.connection import Connection
-from lastword.kafka.loading import LoadStopped, load
-from lastword.kafka.local import LocalCluster
-from lastword.kafka.reading import read_log
-from lastword.kafka.same_topic import SameTopic
-from lastword.kafka.topic_description import list_topics
-from lastword.kafka.topics import create_topic, delete_topic
-from lastword.kafka.writing import Writer
-from lastword.table import Table
+from lastword.core.row_json import Write
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.loading import LoadStopped, load
+from lastword.kafka.client.reading import read_log
+from lastword.kafka.client.same_topic import SameTopic
+from lastword.kafka.client.writing import Writer
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.kafka.topics.topic_description import list_topics
 from support.asking import Told, ask, served, service_of
 from support.command_line import JARS, CommandLine
 from support.waiting import eventually

@@ -6,9 +6,9 @@ import socket
 from contextlib import ExitStack
 from pathlib import Path
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic
-from lastword.table import Table
+from lastword.api.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic
 from support.command_line import CommandLine
 from support.serving import Instance
 from support.waiting import eventually

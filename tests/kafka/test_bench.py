@@ -18,13 +18,13 @@ from lastword.bench.kafka_streams import compiled_streams
 from lastword.bench.rounds import Plan
 from lastword.core.errors import LastwordError
 from lastword.core.home import default_home
-from lastword.core.lines import Write
-from lastword.kafka import connection as connection_module
-from lastword.kafka.connection import Connection
-from lastword.kafka.loading import load
-from lastword.kafka.reading import fold_topic
-from lastword.kafka.topic_description import list_topics
-from lastword.kafka.topics import create_topic
+from lastword.core.row_json import Write
+from lastword.kafka.client import connection as connection_module
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.loading import load
+from lastword.kafka.client.reading import fold_topic
+from lastword.kafka.topics.topic_changes import create_topic
+from lastword.kafka.topics.topic_description import list_topics
 from support.command_line import JARS, CommandLine
 from support.load_tools import why_missing
 from support.processes import running_with

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from lastword.board.live import LiveBoard
-from lastword.board.registering import register_team
-from lastword.board.topics import STATUS
 from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, NotFound, NotReady
 from lastword.core.position import Position
-from lastword.demo.topics import make_fraud_topics
-from lastword.kafka.connection import Connection
-from lastword.kafka.groups import GroupPosition
-from lastword.kafka.reading import log_bounds
-from lastword.kafka.topics import alter_topic, create_topic, delete_topic
+from lastword.demo.demo_topics import make_fraud_topics
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.groups import GroupPosition
+from lastword.kafka.client.reading import log_bounds
+from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
+from lastword.teams.board.board_topics import STATUS
+from lastword.teams.board.live import LiveBoard
+from lastword.teams.board.registering import register_team
 from support.board_reference import Recount
 from support.boards import (
     act,

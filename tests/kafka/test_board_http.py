@@ -16,11 +16,11 @@ import jsonschema_rs
 import pytest
 
 from lastword.core.errors import NotFound
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic
-from lastword.serve.limits import Limits
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic
+from lastword.serve.http.limits import Limits
+from lastword.serve.http.tokens import Tokens
 from lastword.serve.running import Front, Running, Wanted, running
-from lastword.serve.tokens import Tokens
 from support.asking import ask, service_of
 from support.board_reference import shown_by
 from support.boards import act, action, board_topics, counted_from_scratch, kept, stats, tell_status, write

@@ -7,13 +7,13 @@ from contextlib import suppress
 
 import pytest
 
-from lastword.board.rows import Kept
-from lastword.board.shown import Shown
-from lastword.board.source import Source
-from lastword.board.topics import ACTIONS
 from lastword.core.errors import ClusterUnreachable
-from lastword.kafka.connection import Connection
-from lastword.kafka.present import Lookout
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_snapshot import Lookout
+from lastword.teams.board.board_rows import Kept
+from lastword.teams.board.board_topics import ACTIONS
+from lastword.teams.board.reader_view import Shown
+from lastword.teams.board.source import Source
 from support.board_reference import counted_by
 from support.boards import act, board_topics
 from support.waiting import eventually

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from lastword.board import session
-from lastword.board.live import LiveBoard
-from lastword.board.registering import register_team
-from lastword.board.session import WRITER
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import delete_topic
-from lastword.kafka.transactions import Outgoing, Transactions
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.transactions import Outgoing, Transactions
+from lastword.kafka.topics.topic_changes import delete_topic
+from lastword.teams.board import board_session as session
+from lastword.teams.board.board_session import WRITER
+from lastword.teams.board.live import LiveBoard
+from lastword.teams.board.registering import register_team
 from support.boards import (
     act,
     action,
@@ -42,9 +42,9 @@ KILLS = 15 * int(SOAK) if SOAK else 5
 # Keeps what it has counted twenty times as often, so that most kills fall near a transaction.
 _WRITE = """\
 import sys
-from lastword.board import session
-from lastword.board.live import LiveBoard
-from lastword.kafka.connection import Connection
+from lastword.teams.board import board_session as session
+from lastword.teams.board.live import LiveBoard
+from lastword.kafka.client.connection import Connection
 session._COMMIT_EVERY_S = 0.05
 with LiveBoard(Connection(bootstrap_servers=sys.argv[1]), writes=True, tell=print) as live:
     live.wait_until_ready(120)

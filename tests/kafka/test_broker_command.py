@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin._config import ConfigResource
 
-from lastword.kafka.cluster_files import ClusterSpec, NodeFiles, load_spec
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic
-from lastword.kafka.writing import Writer
+from lastword.kafka.broker.cluster_files import ClusterSpec, NodeFiles, load_spec
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.writing import Writer
+from lastword.kafka.topics.topic_changes import create_topic
 from support.command_line import CommandLine
 from support.processes import running_with
 

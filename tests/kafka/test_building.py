@@ -21,13 +21,13 @@ from lastword.core.errors import ClusterUnreachable, LastwordError
 from lastword.core.fold import fold
 from lastword.core.position import Position
 from lastword.core.record import Record
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import log_bounds
-from lastword.kafka.topics import create_topic
-from lastword.replica.building import build, usable_cpus
-from lastword.replica.layout import Place
-from lastword.replica.state import Stopped
-from lastword.replica.store import Identity, Store
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds
+from lastword.kafka.topics.topic_changes import create_topic
+from lastword.replica.building.long_work import Stopped
+from lastword.replica.building.rebuild import build, usable_cpus
+from lastword.replica.store.row_layout import Place
+from lastword.replica.store.store import Identity, Store
 from support.logs import PARTITIONS, Act, Put, fresh_topic, leave_open, logs, write_log
 from support.processes import alive, children_of
 from support.waiting import eventually
@@ -233,7 +233,7 @@ def endless(connection: Connection, topic: str, folder: Path) -> Iterator[tuple[
 
 
 def workers_of(pid: int) -> list[int]:
-    return children_of(pid, "lastword.replica.fold_worker")
+    return children_of(pid, "lastword.replica.building.fold_worker")
 
 
 def test_stopping_ends_the_workers_promptly(connection: Connection, topic_name: str, tmp_path: Path) -> None:
@@ -272,9 +272,9 @@ _BUILD_FOR_EVER = """
 import sys, threading
 from pathlib import Path
 from lastword.core.position import Position
-from lastword.kafka.connection import Connection
-from lastword.replica.building import build
-from lastword.replica.store import Identity
+from lastword.kafka.client.connection import Connection
+from lastword.replica.building.rebuild import build
+from lastword.replica.store.store import Identity
 
 servers, topic, folder = sys.argv[1:]
 identity = Identity(topic=topic, topic_id="i", cluster_id="c", key_codec="string", value_codec="json",
@@ -298,6 +298,6 @@ def test_workers_end_with_an_owner_that_is_killed(connection: Connection, topic_
 def test_a_worker_whose_owner_died_before_it_gave_the_job_ends_without_a_word() -> None:
     for said in (b"", b'{"owner": 1, "topic"'):
         worker = subprocess.run(
-            [sys.executable, "-m", "lastword.replica.fold_worker"], input=said, capture_output=True, timeout=30
+            [sys.executable, "-m", "lastword.replica.building.fold_worker"], input=said, capture_output=True, timeout=30
         )
         assert (worker.returncode, worker.stdout, worker.stderr) == (1, b"", b"")

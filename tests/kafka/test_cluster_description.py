@@ -11,11 +11,10 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from lastword.core.errors import LastwordError
-from lastword.kafka import cluster_description
-from lastword.kafka.cluster_description import describe_cluster
-from lastword.kafka.connection import Connection
-from lastword.kafka.topic_description import described_topics
-from lastword.kafka.topics import create_topic, delete_topic
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics import cluster_description, create_topic, delete_topic
+from lastword.kafka.topics.cluster_description import describe_cluster
+from lastword.kafka.topics.topic_description import described_topics
 
 
 def failing(is_meant: Callable[[str], bool]) -> Callable[[Connection, AdminClient, list[str]], dict[str, Future[Any]]]:

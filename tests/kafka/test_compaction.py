@@ -9,10 +9,10 @@ import pytest
 
 from lastword.core.errors import AlterRefused, BadInput, LastwordError, NotFound
 from lastword.core.fold import fold
-from lastword.kafka.compaction import Compaction, compact_topic
-from lastword.kafka.connection import Connection
-from lastword.kafka.live_settings import alter_settings
-from lastword.kafka.nudge import NUDGE_KEY
+from lastword.core.record import NUDGE_KEY
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.live_settings import alter_settings
+from lastword.kafka.compaction.on_demand import Compaction, compact_topic
 from support.compacted_logs import (
     THIRTEEN_PROFILES,
     aborted,

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from lastword.core.fold import fold
-from lastword.kafka.compaction import STEPS, compact_topic
-from lastword.kafka.connection import Connection
-from lastword.kafka.journal import Change, Entry, claimed, restore_left_behind
-from lastword.kafka.live_settings import alter_settings, topic_identity
-from lastword.kafka.nudge import NUDGE_KEY
+from lastword.core.record import NUDGE_KEY
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.live_settings import alter_settings, topic_identity
+from lastword.kafka.compaction.journal import Change, Entry, claimed, restore_left_behind
+from lastword.kafka.compaction.on_demand import STEPS, compact_topic
 from support.compacted_logs import committed, has_open_transaction, make_topic, set_on_topic, uncommitted, write
 from support.waiting import eventually
 
@@ -31,8 +31,8 @@ SETTINGS = {"cleanup.policy": "compact", "segment.ms": "500000"}
 _DYING = """
 import os, signal, sys
 from pathlib import Path
-from lastword.kafka.compaction import compact_topic
-from lastword.kafka.connection import Connection
+from lastword.kafka.compaction.on_demand import compact_topic
+from lastword.kafka.client.connection import Connection
 
 servers, topic, home, last_step = sys.argv[1:]
 

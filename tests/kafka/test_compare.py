@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
+from lastword.api.table import Table
 from lastword.core.record import Record
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic, delete_topic
-from lastword.replica.layout import PARTITION, pack_place, pack_row
-from lastword.replica.store import Store
-from lastword.serve.limits import Limits
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.replica.store.row_layout import PARTITION, pack_place, pack_row
+from lastword.replica.store.store import Store
+from lastword.serve.http.limits import Limits
 from lastword.serve.running import Front, Running, Wanted, running
-from lastword.table import Table
 from support.command_line import CommandLine
 from support.replicas import log_now, store_on_disk
 from support.serving import Instance

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.ports import PortPicker
-from lastword.kafka.topics import create_topic
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic
+from lastword.processes.ports import PortPicker
 from lastword.serve.running import Front, Wanted, running
 from support.command_line import CommandLine
 from support.logs import Put, leave_open

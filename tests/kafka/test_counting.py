@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import pytest
 
-from lastword.kafka.bounded import Progress
-from lastword.kafka.connection import Connection
-from lastword.kafka.key_spread import TopicScan, scan_topic
-from lastword.kafka.topic_description import TopicDescription, describe_topic
-from lastword.kafka.topics import create_topic, delete_topic
-from lastword.serve import counting as counting_module
-from lastword.serve.counting import BEING_COUNTED, Counting
+from lastword.kafka.client.bounded_read import Progress
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.kafka.topics.topic_description import TopicDescription, describe_topic
+from lastword.kafka.topics.topic_scan import TopicScan, scan_topic
+from lastword.serve.cluster import topic_counts as counting_module
+from lastword.serve.cluster.topic_counts import BEING_COUNTED, Counting
 from support.compacted_logs import write
 from support.waiting import eventually
 

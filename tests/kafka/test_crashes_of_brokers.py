@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import ClusterUnreachable
-from lastword.core.lines import Write
 from lastword.core.position import Position
-from lastword.kafka.connection import Connection
-from lastword.kafka.groups import GroupPosition
-from lastword.kafka.loading import LoadStopped, load
-from lastword.kafka.local import LocalCluster, Started
-from lastword.kafka.reading import fold_topic, log_bounds, read_log
-from lastword.kafka.topics import create_topic
-from lastword.kafka.writing import Writer
+from lastword.core.row_json import Write
+from lastword.kafka.broker.local_cluster import LocalCluster, Started
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.groups import GroupPosition
+from lastword.kafka.client.loading import LoadStopped, load
+from lastword.kafka.client.reading import fold_topic, log_bounds, read_log
+from lastword.kafka.client.writing import Writer
+from lastword.kafka.topics.topic_changes import create_topic
 from support.command_line import CommandLine
 from support.victims import kill_broker
 from support.waiting import eventually

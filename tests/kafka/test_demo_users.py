@@ -11,13 +11,13 @@ from itertools import islice
 import msgspec
 import pytest
 
-from lastword.demo.user_topic import next_number
-from lastword.demo.users import User, users
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import log_bounds
-from lastword.kafka.topic_description import describe_topic
-from lastword.kafka.topics import create_topic, delete_topic
-from lastword.kafka.writing import Writer
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds
+from lastword.kafka.client.writing import Writer
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.kafka.topics.topic_description import describe_topic
+from lastword.teams.users.generated_users import User, users
+from lastword.teams.users.user_topic import next_number
 from support.command_line import CommandLine
 from support.topics import records_of
 from support.waiting import eventually

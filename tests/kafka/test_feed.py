@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.feed import Epoch, Feed, Heard
-from lastword.kafka.topics import create_topic
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.feed import Epoch, Feed, Heard
+from lastword.kafka.topics.topic_changes import create_topic
 from support.compacted_logs import aborted
 from support.replicas import write_rows
 

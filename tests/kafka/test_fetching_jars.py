@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import JarsUnavailable
-from lastword.kafka.jars import JarLock, broker_lock, ensure_jars
-from lastword.kafka.java import Java, find_java
-from lastword.kafka.trust import trust_options, trusted_by_python
+from lastword.jvm.jars import JarLock, broker_lock, ensure_jars
+from lastword.jvm.java import Java, find_java
+from lastword.jvm.jvm_trust_store import trust_options, trusted_by_python
 from support.processes import alive, children_of
 from support.waiting import eventually
 
@@ -40,8 +40,8 @@ def start_fetching(cache: Path) -> subprocess.Popen[str]:
     """Another process that fetches the two jars and prints what it is told, then `done`."""
     fetch = textwrap.dedent(f"""
         from pathlib import Path
-        from lastword.kafka.jars import JarLock, broker_lock, ensure_jars
-        from lastword.kafka.java import find_java
+        from lastword.jvm.jars import JarLock, broker_lock, ensure_jars
+        from lastword.jvm.java import find_java
         two = tuple(jar for jar in broker_lock().jars if jar.artifact in ("jspecify", "slf4j-api"))
         lock = JarLock(name="broker", jars=two)
         ensure_jars(lock, Path({str(cache)!r}), find_java(), lambda line: print(line, flush=True))

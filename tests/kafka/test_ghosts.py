@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
+from lastword.api.table import Table
 from lastword.core.errors import (
     HistoryLost,
 )
 from lastword.core.record import Record
-from lastword.kafka.compaction import compact_topic
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import log_bounds, read_log
-from lastword.kafka.topics import alter_topic, create_topic
-from lastword.replica import ghosts
-from lastword.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds, read_log
+from lastword.kafka.compaction.on_demand import compact_topic
+from lastword.kafka.topics.topic_changes import alter_topic, create_topic
+from lastword.replica import ghost_sweep as ghosts
 from support.compacted_logs import aborted
 from support.replicas import (
     QUICK,
@@ -45,7 +45,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
         opened.wait(30)
         yield from ghosts.sweep(*args, **options)
 
-    monkeypatch.setattr("lastword.replica.session.sweep", gated)
+    monkeypatch.setattr("lastword.replica.follow_session.sweep", gated)
     return opened
 
 
@@ -58,7 +58,7 @@ def test_a_key_whose_tombstone_was_compacted_away_while_the_replica_was_away_is_
         watched.wait(30)
         yield from ghosts.sweep(*args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("lastword.replica.session.sweep", once_watched)
+    monkeypatch.setattr("lastword.replica.follow_session.sweep", once_watched)
     with table(connection, topic_name, QUICK) as users:
         users.put_many([("a", 1), ("ghost", 2), ("b", 3)])
         with users.replica(tmp_path / "replica") as replica:
@@ -83,7 +83,7 @@ def test_without_the_sweep_the_ghost_would_be_shown(
     connection: Connection, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control of the test above."""
-    monkeypatch.setattr("lastword.replica.session.sweep", lambda *_, **__: iter(()))
+    monkeypatch.setattr("lastword.replica.follow_session.sweep", lambda *_, **__: iter(()))
     with table(connection, topic_name, QUICK) as users:
         users.put_many([("a", 1), ("ghost", 2)])
         with users.replica(tmp_path / "replica"):
@@ -143,7 +143,7 @@ def test_a_replica_that_was_away_for_long_and_missed_nothing_reads_nothing_again
         swept.append(partition)
         return iter(())
 
-    monkeypatch.setattr("lastword.replica.session.sweep", note)
+    monkeypatch.setattr("lastword.replica.follow_session.sweep", note)
     with table(connection, topic_name, QUICK) as users:
         users.put_many([("a", 1), ("b", 2)])
         with users.replica(tmp_path):
@@ -185,7 +185,7 @@ def test_a_pass_that_takes_longer_than_tombstones_live_is_repeated_and_then_dele
             pass
         users.put("b", 2)
         time.sleep(0.7)
-        monkeypatch.setattr("lastword.replica.ghosts.read_log", slow)
+        monkeypatch.setattr("lastword.replica.ghost_sweep.read_log", slow)
         with users.replica(tmp_path) as replica:
             assert len(passes) == 3
             assert (replica.state.name, replica.state.deletes) == ("ready", "uncertain")
@@ -326,7 +326,7 @@ def test_where_tombstones_live_for_no_time_a_partition_is_not_read_again_for_eve
         sweeps.append(1)
         yield from ghosts.sweep(*args, **options)
 
-    monkeypatch.setattr("lastword.replica.session.sweep", noted)
+    monkeypatch.setattr("lastword.replica.follow_session.sweep", noted)
     with Table(connection, topic_name).replica(tmp_path, check_every_s=2):
         for _ in range(8):
             with aborted(connection, topic_name, records=1):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import TopicPartition
 
+from lastword.api.table import Table
 from lastword.core.errors import BadInput, ClusterUnreachable, NotFound
 from lastword.core.position import Position
-from lastword.kafka.connection import Connection
-from lastword.kafka.groups import GroupPosition
-from lastword.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.groups import GroupPosition
 from support.waiting import eventually
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from lastword.api.table import Table
 from lastword.core.errors import BadInput
 from lastword.core.record import Headers
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import Queue, log_bounds, read_columns
-from lastword.kafka.topics import create_topic
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import Queue, log_bounds, read_columns
+from lastword.kafka.topics.topic_changes import create_topic
 from lastword.serve.running import Front, Running, Wanted, running
-from lastword.table import Table
 from support.asking import ask, served, service_of
 from support.command_line import CommandLine
 from support.listening import ChangeReader

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import log_bounds
-from lastword.kafka.topics import alter_topic, create_topic
-from lastword.serve.access import AccessLog
-from lastword.serve.broadcast import Broadcast
-from lastword.serve.limits import Limits
+from lastword.api.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds
+from lastword.kafka.topics.topic_changes import alter_topic, create_topic
+from lastword.serve.changes.broadcast import Broadcast
+from lastword.serve.http.access_log import AccessLog
+from lastword.serve.http.limits import Limits
 from lastword.serve.running import Front, Running, Wanted, running
-from lastword.table import Table
 from support.listening import ChangeReader
 from support.logs import Act, Put, write_log
 from support.replicas import QUICK, ghosts_made, recreate, write_rows
@@ -112,7 +112,7 @@ def test_a_stream_begins_with_where_it_is_so_that_a_reader_who_saw_nothing_loses
 def test_what_was_missed_comes_whole_in_however_many_legs_it_takes(
     connection: Connection, topic: str, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lastword.serve.listening._LEG_BYTES", 2000)
+    monkeypatch.setattr("lastword.serve.changes.subscription._LEG_BYTES", 2000)
     limits = Limits(stream_bytes=3000)
     with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
         served.tables[0].replica.wait_until_ready(120)

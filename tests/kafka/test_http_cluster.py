@@ -11,14 +11,14 @@ from urllib.request import urlopen
 import jsonschema_rs
 import pytest
 
+from lastword.api.table import Table
 from lastword.core.clock import now_ms
-from lastword.kafka.connection import Connection
-from lastword.kafka.local import LocalCluster
-from lastword.kafka.topic_description import describe_topic
-from lastword.kafka.topics import create_topic, delete_topic
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.kafka.topics.topic_description import describe_topic
+from lastword.serve.http.tokens import Tokens
 from lastword.serve.running import Front, Running, Wanted, running
-from lastword.serve.tokens import Tokens
-from lastword.table import Table
 from support.clusters_served import home_of, status_of, told
 from support.compacted_logs import write
 from support.waiting import eventually

@@ -10,16 +10,16 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.journal import Change, Entry, claimed, has_entry
-from lastword.kafka.live_settings import alter_settings, topic_identity
-from lastword.kafka.local import LocalCluster
-from lastword.kafka.topics import create_topic, delete_topic
-from lastword.serve import compacting as compacting_module
-from lastword.serve.answers import Refused
-from lastword.serve.compacting import Compacted, Compacting, Held
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.live_settings import alter_settings, topic_identity
+from lastword.kafka.compaction.journal import Change, Entry, claimed, has_entry
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.serve.cluster import topic_compactions as compacting_module
+from lastword.serve.cluster.topic_compactions import Compacted, Compacting, Held
+from lastword.serve.http.answers import Refused
+from lastword.serve.http.tokens import Tokens
 from lastword.serve.running import Front, Running, Wanted, running
-from lastword.serve.tokens import Tokens
 from support.clusters_served import home_of, told
 from support.compacted_logs import committed, make_topic, set_on_topic, write
 from support.waiting import eventually

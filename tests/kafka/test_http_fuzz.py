@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 import pytest
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic, delete_topic
+from lastword.api.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.serve.http.tokens import Tokens
 from lastword.serve.running import Front, Running, Wanted, running
-from lastword.serve.tokens import Tokens
-from lastword.table import Table
 from support.command_line import CommandLine
 from support.odd_requests import CHUNKED, GOOD, ODD, OTHER
 from support.raw_http import Back, exchange, put, request

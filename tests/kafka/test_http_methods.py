@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic, delete_topic
-from lastword.serve.routes import Kind
+from lastword.api.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.serve.http.routes import Kind
 from lastword.serve.running import Front, Running, Wanted, running
-from lastword.table import Table
 from support.addresses import ADDRESSES, METHODS, NAMELESS, allowed
 
 TOPIC = "test-every-method"

@@ -14,11 +14,11 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic, delete_topic
-from lastword.serve.limits import Limits
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.serve.http.limits import Limits
+from lastword.serve.http.tokens import Tokens
 from lastword.serve.running import Front, Running, Wanted, running
-from lastword.serve.tokens import Tokens
 from support.clusters_served import told
 from support.listening import ChangeReader
 from support.schemathesis_runs import EXAMPLES, NO_STREAMS, schemathesis, told_by

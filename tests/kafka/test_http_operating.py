@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic
-from lastword.serve.access import AccessLog
+from lastword.api.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic
+from lastword.serve.http.access_log import AccessLog
+from lastword.serve.http.tokens import Tokens
 from lastword.serve.running import Front, Running, Wanted, running
-from lastword.serve.tokens import Tokens
-from lastword.table import Table
 from support.listening import ChangeReader
 from support.waiting import eventually
 

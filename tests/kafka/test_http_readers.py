@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from lastword.api.table import Table
 from lastword.core.position import Position
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic
-from lastword.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic
 from support.command_line import CommandLine
 from support.serving import Instance
 

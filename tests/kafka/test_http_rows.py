@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.present import Lookout
-from lastword.kafka.topics import create_topic
-from lastword.serve.tables import ServedTable
-from lastword.table import Table
+from lastword.api.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic
+from lastword.kafka.topics.topic_snapshot import Lookout
+from lastword.serve.tables.served_table import ServedTable
 from support.asking import answered, ask, in_two, request_of, served, service_of
 from support.waiting import eventually
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from lastword.api.table import Table
 from lastword.core.errors import BadInput, NotFound
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic, delete_topic
-from lastword.serve.limits import Limits
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.serve.http.limits import Limits
 from lastword.serve.running import Front, Running, Wanted, running
-from lastword.table import Table
 from support.command_line import CommandLine
 from support.waiting import eventually
 

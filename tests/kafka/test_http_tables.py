@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic
-from lastword.serve.tables import ServedTable
-from lastword.table import Table
+from lastword.api.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic
+from lastword.serve.tables.served_table import ServedTable
 from support.asking import ask, served, service_of
 from support.waiting import eventually
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.ports import PortPicker
-from lastword.kafka.topics import create_topic
+from lastword.api.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic
+from lastword.processes.ports import PortPicker
 from lastword.serve.running import Front, Wanted, running
-from lastword.serve.tables import ServedTable
-from lastword.serve.writes import Writes
-from lastword.table import Table
+from lastword.serve.tables.served_table import ServedTable
+from lastword.serve.tables.writes import Writes
 from support.asking import Told, answered, ask, in_two, request_of, served, service_of
 from support.replicas import log_now
 

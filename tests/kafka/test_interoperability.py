@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lastword.kafka.broker_process import Jvm
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic
+from lastword.kafka.broker.broker_process import Jvm
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic
 from support.command_line import CommandLine
 from support.foreign_clients import (
     console,

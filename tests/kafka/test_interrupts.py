@@ -14,8 +14,8 @@ import time
 
 import pytest
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic
 from support.command_line import CommandLine
 
 RUNS = 10 * int(os.environ.get("LASTWORD_SOAK", "0"))

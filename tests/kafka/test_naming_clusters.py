@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.local import LocalCluster
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.client.connection import Connection
 from support.command_line import CommandLine
 
 NOBODY = "127.0.0.1:1"

@@ -17,19 +17,19 @@ from typing import Any
 
 import pytest
 
-from lastword.board.live import LiveBoard
-from lastword.board.ranking import Team
-from lastword.board.topics import STATE
+from lastword.api.table import Table
 from lastword.cli.options import read_properties
 from lastword.core.errors import LastwordError, NotFound
-from lastword.demo.topics import PARTITIONS, make_fraud_topics
-from lastword.kafka.connection import Connection
-from lastword.kafka.groups import GroupPosition
-from lastword.kafka.local import LocalCluster
-from lastword.kafka.reading import log_bounds, read_log
-from lastword.kafka.topics import create_topic
-from lastword.kafka.users import list_users
-from lastword.table import Table
+from lastword.demo.demo_topics import PARTITIONS, make_fraud_topics
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.broker.users import list_users
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.groups import GroupPosition
+from lastword.kafka.client.reading import log_bounds, read_log
+from lastword.kafka.topics.topic_changes import create_topic
+from lastword.teams.board.board_topics import STATE
+from lastword.teams.board.live import LiveBoard
+from lastword.teams.board.ranking import Team
 from support.boards import board_topics, stats, write
 from support.command_line import JARS, CommandLine
 from support.foreign_clients import KafkaConsumer, TopicPartition

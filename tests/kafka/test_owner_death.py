@@ -14,7 +14,7 @@ from typing import IO
 
 import pytest
 
-from lastword.kafka.cluster_files import NodeFiles
+from lastword.kafka.broker.cluster_files import NodeFiles
 from support.command_line import CommandLine
 from support.processes import alive, running_with
 from support.waiting import eventually

@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_END, TopicPartition
 
+from lastword.api.table import Table
 from lastword.core.errors import (
     HistoryLost,
 )
-from lastword.kafka.connection import Connection
-from lastword.kafka.local import LocalCluster
-from lastword.kafka.murmur2 import partition_of
-from lastword.kafka.reading import log_bounds
-from lastword.kafka.topics import alter_topic, create_topic, delete_topic
+from lastword.core.key_partition import partition_of
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds
+from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
 from lastword.replica import owned_store
 from lastword.replica.owned_store import OwnedStore
-from lastword.replica.store import Store
-from lastword.table import Table
+from lastword.replica.store.store import Store
 from support.compacted_logs import aborted
 from support.replicas import (
     connected,
@@ -273,9 +273,9 @@ def test_rows_that_are_known_to_be_wrong_are_not_shown_after_a_kill_either(
 
 _KILLED_WHILE_BUILDING = """\
 import os, sys
-from lastword.kafka.connection import Connection
+from lastword.kafka.client.connection import Connection
 from lastword.replica.owned_store import OwnedStore
-from lastword.table import Table
+from lastword.api.table import Table
 OwnedStore.build = lambda *_, **__: os.kill(os.getpid(), 9)
 servers, topic, folder = sys.argv[1:]
 Table(Connection(bootstrap_servers=servers), topic).replica(folder)

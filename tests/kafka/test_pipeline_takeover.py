@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 
 from lastword.core.errors import Fenced, SourceGap, TakenOver
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import read_log
-from lastword.kafka.topic_description import list_topics
-from lastword.kafka.topics import alter_topic, create_topic, delete_topic
-from lastword.kafka.transactions import Outgoing, Transactions
-from lastword.pipeline.plan import Pipeline, Rule, Source
-from lastword.pipeline.progress import Progress, newest_progress, progress_record, transactional_id
-from lastword.pipeline.takeover import take_over
-from lastword.pipeline.topics import make_own_topics
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import read_log
+from lastword.kafka.client.transactions import Outgoing, Transactions
+from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
+from lastword.kafka.topics.topic_description import list_topics
+from lastword.pipeline.plan.plan import Pipeline, Rule, Source
+from lastword.pipeline.running.own_topics import make_own_topics
+from lastword.pipeline.running.progress import Progress, newest_progress, progress_record, transactional_id
+from lastword.pipeline.running.takeover import take_over
 from support.compacted_logs import wait_for_markers
 
 

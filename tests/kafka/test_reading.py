@@ -8,10 +8,10 @@ from lastword.core.errors import BadInput, NotFound
 from lastword.core.fold import fold
 from lastword.core.position import Position
 from lastword.core.record import Record
-from lastword.kafka import reading
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import fold_topic, follow, log_bounds, read_log
-from lastword.kafka.topics import alter_topic, create_topic, delete_topic
+from lastword.kafka.client import reading
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import fold_topic, follow, log_bounds, read_log
+from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
 from support.logs import PARTITIONS, Act, Put, fresh_topic, leave_open, logs, write_log
 from support.waiting import eventually
 

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lastword.api.table import Table
 from lastword.core.errors import (
     BadInput,
     ReplicaUnusable,
 )
 from lastword.core.record import Record
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import log_bounds
-from lastword.kafka.topics import create_topic
-from lastword.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds
+from lastword.kafka.topics.topic_changes import create_topic
 from support.logs import PARTITIONS, Act, Put, fresh_topic, logs, write_log
 from support.replicas import (
     caught_up,

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from lastword.core.lines import Write
-from lastword.kafka.connection import Connection
-from lastword.kafka.loading import load
-from lastword.kafka.topics import create_topic
+from lastword.core.row_json import Write
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.loading import load
+from lastword.kafka.topics.topic_changes import create_topic
 from support.processes import running_with
 from support.replicas import disagreements, log_now, replica_of
 from support.waiting import eventually
@@ -35,9 +35,9 @@ ROWS, KEYS, PARTITIONS = 40_000, 3_000, 3
 _FOLLOW = """\
 import sys
 from pathlib import Path
-from lastword.kafka.connection import Connection
+from lastword.kafka.client.connection import Connection
 from lastword.replica import owned_store
-from lastword.table import Table
+from lastword.api.table import Table
 owned_store._SMALL = 0
 servers, topic, folder = sys.argv[1:]
 with Table(Connection(bootstrap_servers=servers), topic, key="bytes").replica(folder) as replica:

@@ -16,18 +16,18 @@ import pytest
 from confluent_kafka import Producer
 
 import lastword
+from lastword.api.table import Table
 from lastword.core.errors import (
     ClusterUnreachable,
     NotFound,
     NotReady,
 )
 from lastword.core.position import Position
-from lastword.kafka.connection import Connection
-from lastword.kafka.local import LocalCluster
-from lastword.kafka.topics import alter_topic, create_topic
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import alter_topic, create_topic
 from lastword.replica.replica import Replica
 from lastword.serve.running import Front, Wanted, running
-from lastword.table import Table
 from support.clusters_served import home_of, told
 from support.command_line import JARS
 from support.logs import Act, Put, leave_open, write_log

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from lastword.api.table import Table
 from lastword.core.errors import (
     BadInput,
     FellBehind,
     HistoryLost,
 )
-from lastword.kafka.compaction import compact_topic
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic
-from lastword.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.compaction.on_demand import compact_topic
+from lastword.kafka.topics.topic_changes import create_topic
 from support.logs import Act, Put, write_log
 from support.replicas import (
     QUICK,

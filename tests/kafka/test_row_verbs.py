@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from lastword.api.table import Table
 from lastword.core.errors import LastwordError
 from lastword.core.fold import fold
-from lastword.kafka.connection import Connection
-from lastword.kafka.murmur2 import partition_of
-from lastword.kafka.reading import log_bounds, read_log
-from lastword.kafka.topics import create_topic
-from lastword.table import Table
+from lastword.core.key_partition import partition_of
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds, read_log
+from lastword.kafka.topics.topic_changes import create_topic
 from support.command_line import CommandLine
 from support.waiting import eventually
 

@@ -22,8 +22,8 @@ from lastword.demo.people import (
     Profile,
 )
 from lastword.demo.people import profile as profile_of
-from lastword.kafka.connection import Connection
-from lastword.kafka.ports import is_free
+from lastword.kafka.client.connection import Connection
+from lastword.processes.ports import is_free
 from support.command_line import CommandLine
 from support.replicas import log_now
 from support.serving import Instance

@@ -12,21 +12,21 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from lastword.api.table import Table
 from lastword.core.errors import AlreadyExists, BadInput, BrokerFailed, ClusterUnreachable, LastwordError, NotFound
-from lastword.core.lines import Write
-from lastword.kafka.connection import Connection
-from lastword.kafka.groups import GroupPosition
-from lastword.kafka.local import LocalCluster
-from lastword.kafka.reading import log_bounds, read_log
-from lastword.kafka.security import login_like
-from lastword.kafka.topics import create_topic, delete_topic
-from lastword.kafka.transactions import Outgoing, Transactions
-from lastword.kafka.users import Rights, User, add_user, list_users, remove_user
-from lastword.kafka.writing import Writer
-from lastword.serve.answers import Refused
-from lastword.serve.cluster import ServedCluster
-from lastword.serve.counting import BEING_COUNTED
-from lastword.table import Table
+from lastword.core.row_json import Write
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.broker.security import login_like
+from lastword.kafka.broker.users import Rights, User, add_user, list_users, remove_user
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.groups import GroupPosition
+from lastword.kafka.client.reading import log_bounds, read_log
+from lastword.kafka.client.transactions import Outgoing, Transactions
+from lastword.kafka.client.writing import Writer
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.serve.cluster.cluster_answers import ServedCluster
+from lastword.serve.cluster.topic_counts import BEING_COUNTED
+from lastword.serve.http.answers import Refused
 from support.command_line import JARS, CommandLine
 from support.waiting import eventually
 

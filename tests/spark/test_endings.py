@@ -81,7 +81,7 @@ def test_ctrl_c_while_the_session_is_made_ends_the_jvm_without_a_word_of_py4j(ma
         f"""
 import signal, sys, threading
 import lastword.spark
-module = sys.modules["lastword.spark.session"]
+module = sys.modules["lastword.spark.session.session"]
 original = module.{made}
 def interrupted(*words, **options):
     threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,)).start()
@@ -134,8 +134,8 @@ import sys, warnings
 warnings.simplefilter("ignore", ResourceWarning)
 from pathlib import Path
 from lastword.core.errors import LastwordError
-from lastword.kafka.connection import Connection
-from lastword.spark import session
+from lastword.kafka.client.connection import Connection
+from lastword.spark.session.session import session
 try:
     session(Connection(bootstrap_servers="127.0.0.1:1"), settings={settings!r}, jars=Path({jars!r}))
 except LastwordError as refusal:

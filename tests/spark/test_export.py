@@ -13,11 +13,11 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import fold_topic, log_bounds
-from lastword.kafka.topics import create_topic
-from lastword.kafka.writing import Writer
-from lastword.table import Table
+from lastword.api.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import fold_topic, log_bounds
+from lastword.kafka.client.writing import Writer
+from lastword.kafka.topics.topic_changes import create_topic
 from support.command_line import CommandLine
 from support.in_process import InProcess
 from support.waiting import eventually

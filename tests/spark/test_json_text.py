@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lastword.core.codecs import codec_named, readable_by
-from lastword.spark.json_text import is_json
+from lastword.spark.reading.json_text import is_json
 
 JSON = ["1", " 1 ", "-0.5e3", "null", "true", '"x"', '""', "[]", "[1,[2]]", "{}", '{"a":1,"a":2}', '{"a":{"b":null}}']
 JSON += ['"é😀"', '"\\u00e9\\ud83d\\ude00"', '"\\\\ud800"', '"\\n"', "1" * 60, "[" * 400 + "]" * 400, '{"\\"":1}']

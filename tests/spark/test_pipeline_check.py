@@ -12,10 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lastword.core.errors import ClusterUnreachable
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic, delete_topic
-from lastword.pipeline.checking import mistakes_in
-from lastword.pipeline.plan_file import read_plan
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.pipeline.checking.check import mistakes_in
+from lastword.pipeline.plan.plan_file import read_plan
 from support.command_line import CommandLine
 from support.in_process import InProcess
 

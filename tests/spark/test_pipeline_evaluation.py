@@ -11,8 +11,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
-from lastword.kafka.reading import Columns
-from lastword.pipeline.evaluation import (
+from lastword.kafka.client.reading import Columns
+from lastword.pipeline.evaluation.evaluate import (
     Counter,
     counters_of,
     evaluated,
@@ -22,10 +22,10 @@ from lastword.pipeline.evaluation import (
     parts_of,
     value_of,
 )
-from lastword.pipeline.guarding import guarded
-from lastword.pipeline.plan import KeptTable, Pipeline, Rule, Source
-from lastword.pipeline.source import SOURCE_SQL, record_batch
-from lastword.pipeline.verdicts import fault_of
+from lastword.pipeline.evaluation.guarding import guarded
+from lastword.pipeline.evaluation.verdicts import fault_of
+from lastword.pipeline.plan.plan import KeptTable, Pipeline, Rule, Source
+from lastword.pipeline.running.source import SOURCE_SQL, record_batch
 from support.pipelines import small_pipeline
 
 NO_JSON = "its value is not JSON"

@@ -16,12 +16,12 @@ from confluent_kafka import KafkaException, TopicPartition
 
 from lastword.core.errors import LastwordError
 from lastword.core.position import Position
-from lastword.demo.user_topic import write_users
-from lastword.kafka.connection import Connection
-from lastword.kafka.local import LocalCluster
-from lastword.kafka.reading import log_bounds
-from lastword.kafka.topic_description import list_topics
-from lastword.kafka.topics import delete_topic
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds
+from lastword.kafka.topics.topic_changes import delete_topic
+from lastword.kafka.topics.topic_description import list_topics
+from lastword.teams.users.user_topic import write_users
 from support.command_line import CommandLine
 from support.pipelines import written
 from support.standalone import standalone
@@ -37,10 +37,10 @@ _LONG_S = 180
 SPARKS_OWN_SINK = """
 from pyspark.sql import functions as F
 
-from lastword.demo.user_topic import write_users
-from lastword.kafka.connection import Connection
-from lastword.pipeline.evaluation import counters_of, evaluated, value_of
-from lastword.spark import session
+from lastword.teams.users.user_topic import write_users
+from lastword.kafka.client.connection import Connection
+from lastword.pipeline.evaluation.evaluate import counters_of, evaluated, value_of
+from lastword.spark.session.session import session
 from support.teams import teams_plan
 
 plan = teams_plan()

@@ -14,18 +14,18 @@ from confluent_kafka import TopicPartition
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-import lastword.pipeline.batch_frames
-import lastword.pipeline.running
+import lastword.pipeline.running.batch_frames
+import lastword.pipeline.running.driver
 from lastword.core.errors import BadInput, SourceGap, TakenOver
 from lastword.core.position import Position
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import log_bounds
-from lastword.kafka.topic_description import list_topics
-from lastword.kafka.topics import alter_topic, create_topic, delete_topic
-from lastword.pipeline.plan import Pipeline
-from lastword.pipeline.running import PipelineRun
-from lastword.pipeline.source import SourceTask
-from lastword.pipeline.task import CommitTask
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds
+from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
+from lastword.kafka.topics.topic_description import list_topics
+from lastword.pipeline.plan.plan import Pipeline
+from lastword.pipeline.running.driver import PipelineRun
+from lastword.pipeline.running.source import SourceTask
+from lastword.pipeline.running.task import CommitTask
 from support import faulty_tasks
 from support.faulty_tasks import BreaksOff, IsKilled, LosesItsReport, RunsTwice
 from support.pipelines import Running, make_topics, records, recounted, running, small_pipeline, some_user, written
@@ -122,8 +122,8 @@ def test_work_that_several_tasks_shared_is_in_every_later_status(
 def test_many_records_are_a_task_for_each_partition_and_batches_are_bounded(
     spark: SparkSession, connection: Connection, plan: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lastword.pipeline.running, "_FEW_RECORDS", 1)
-    monkeypatch.setattr(lastword.pipeline.running, "_BATCH_RECORDS", 40)
+    monkeypatch.setattr(lastword.pipeline.running.driver, "_FEW_RECORDS", 1)
+    monkeypatch.setattr(lastword.pipeline.running.driver, "_BATCH_RECORDS", 40)
     produce(connection, plan, [*map(some_user, range(300)), *BAD])
     with running(spark, plan):
         eventually(lambda: settled(connection, plan), within_s=60)
@@ -193,7 +193,7 @@ def test_a_task_that_loses_its_report_or_runs_twice_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
     task: type[CommitTask],
 ) -> None:
-    monkeypatch.setattr(lastword.pipeline.batch_frames, "CommitTask", task)
+    monkeypatch.setattr(lastword.pipeline.running.batch_frames, "CommitTask", task)
     produce(connection, plan, [*map(some_user, range(300)), *BAD])
     with running(spark, plan):
         eventually(lambda: settled(connection, plan), within_s=60)
@@ -212,7 +212,7 @@ def test_a_reader_that_fails_after_some_records_loses_none(
     monkeypatch: pytest.MonkeyPatch,
     reader: type[SourceTask],
 ) -> None:
-    monkeypatch.setattr(lastword.pipeline.batch_frames, "SourceTask", reader)
+    monkeypatch.setattr(lastword.pipeline.running.batch_frames, "SourceTask", reader)
     produce(connection, plan, [*map(some_user, range(20_000))])
     with running(spark, plan):
         eventually(lambda: settled(connection, plan), within_s=60)

@@ -13,18 +13,18 @@ from confluent_kafka import TopicPartition
 from hypothesis import HealthCheck, given, settings
 from pyspark.sql import DataFrame, SparkSession
 
+from lastword.api.table import Table
 from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput, HorizonPassed, NotFound
 from lastword.core.fold import fold
 from lastword.core.position import Position
 from lastword.core.record import Headers, Record
 from lastword.core.row import row_of
-from lastword.kafka.compaction import compact_topic
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import log_bounds
-from lastword.kafka.topics import create_topic
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds
+from lastword.kafka.compaction.on_demand import compact_topic
+from lastword.kafka.topics.topic_changes import create_topic
 from lastword.spark import newest_per_key, read_records, read_table
-from lastword.table import Table
 from support.logs import PARTITIONS, Act, Put, fresh_topic, leave_open, logs, write_log
 from support.replicas import caught_up, log_now, replica_of
 
@@ -36,7 +36,7 @@ FIELDS = ("key", "value", "partition", "offset", "timestamp", "headers", "decode
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Who reads: a small log the driver, any other one task for each partition."""
     if request.param == "tasks":
-        monkeypatch.setattr("lastword.spark.table.HERE_OFFSETS", 0)
+        monkeypatch.setattr("lastword.spark.reading.table.HERE_OFFSETS", 0)
     return str(request.param)
 
 
@@ -307,7 +307,7 @@ def test_no_value_of_a_table_goes_through_an_aggregate_and_one_partition_needs_n
 
     # A small log is read by the driver, unless its rows are large.
     assert "MapInArrow" not in plan()
-    monkeypatch.setattr("lastword.spark.table.HERE_BYTES", 0)
+    monkeypatch.setattr("lastword.spark.reading.table.HERE_BYTES", 0)
     assert "MapInArrow" in plan()
     assert "Exchange" not in plan()
     assert "Aggregate" not in plan()

@@ -8,15 +8,15 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 
+from lastword.api.table import Table
 from lastword.core.errors import BadInput
+from lastword.core.key_partition import partition_of
 from lastword.core.position import Position
-from lastword.kafka.connection import Connection
-from lastword.kafka.murmur2 import partition_of
-from lastword.kafka.reading import log_bounds
-from lastword.kafka.topics import create_topic
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds
+from lastword.kafka.topics.topic_changes import create_topic
 from lastword.spark import Written, read_table, write_table
-from lastword.spark.replacing import differences
-from lastword.table import Table
+from lastword.spark.writing.replacing import differences
 from support.topics import records_of, state_of
 
 

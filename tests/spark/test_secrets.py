@@ -10,10 +10,10 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from lastword.kafka.connection import Connection
+from lastword.api.table import Table
+from lastword.kafka.client.connection import Connection
 from lastword.spark import read_changes, read_records
-from lastword.spark.client_settings import java_settings
-from lastword.table import Table
+from lastword.spark.session.client_settings import java_settings
 from support.canary import CANARY
 
 

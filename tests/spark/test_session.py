@@ -13,8 +13,8 @@ from pyspark import SparkContext, StorageLevel
 from pyspark.sql import SparkSession
 
 from lastword.core.errors import BadInput
-from lastword.kafka.connection import Connection
-from lastword.spark.session import connection_of, session
+from lastword.kafka.client.connection import Connection
+from lastword.spark.session.session import connection_of, session
 
 
 def test_a_session_runs_and_knows_its_cluster(spark: SparkSession, connection: Connection) -> None:

@@ -14,12 +14,12 @@ import pyarrow
 import pytest
 from pyspark.sql import SparkSession
 
+from lastword.api.table import Table
 from lastword.core.errors import BadInput, ClusterUnreachable
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic, delete_topic
-from lastword.spark.as_text import json_lines
-from lastword.spark.sql import Reading, answer
-from lastword.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.spark.query.as_text import json_lines
+from lastword.spark.query.sql import Reading, answer
 from support.command_line import CommandLine
 from support.in_process import InProcess
 

@@ -10,12 +10,12 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
+from lastword.api.table import Table
 from lastword.core.errors import BadInput
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic, delete_topic
-from lastword.spark.query_reach import Reach
-from lastword.spark.sql import Reading, answer
-from lastword.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.spark.query.query_reach import Reach
+from lastword.spark.query.sql import Reading, answer
 from support.in_process import InProcess
 
 MARK = "lastword.test.ran"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lastword.kafka.connection import Connection
-from lastword.table import Table
+from lastword.api.table import Table
+from lastword.kafka.client.connection import Connection
 from support.canary import CANARY
 from support.programs import run
 from support.standalone import standalone
@@ -17,10 +17,11 @@ from collections.abc import Iterator
 
 import pyarrow
 
-import lastword.spark.table
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic
-from lastword.spark import read_changes, read_records, read_table, session, write_table
+import lastword.spark.reading.table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic
+from lastword.spark.session.session import session
+from lastword.spark import read_changes, read_records, read_table, write_table
 
 master, servers, topic, checkpoint = {arguments!r}
 password = os.environ["PASSWORD"]
@@ -50,7 +51,7 @@ print(all(password in row.login for row in rows))
 print("CoarseGrainedExecutorBackend" in commands, password in commands)
 
 # However small the topic is, executors read it.
-lastword.spark.table.HERE_OFFSETS = 0
+lastword.spark.reading.table.HERE_OFFSETS = 0
 print(read_table(spark, topic).count())
 written, streamed = topic + "-written", topic + "-streamed"
 for name in (written, streamed):

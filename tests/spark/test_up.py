@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import log_bounds
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds
 from support.command_line import CommandLine
 from support.processes import started_with
 from support.suggested import pasted, suggested

@@ -13,13 +13,13 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lastword.api.table import Table
 from lastword.core.errors import BadInput, NotFound
 from lastword.core.position import Position
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import log_bounds
-from lastword.kafka.topics import create_topic, delete_topic
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.spark import read_changes, write_table
-from lastword.table import Table
 from support.topics import records_of, state_of
 from support.waiting import eventually
 

@@ -10,15 +10,15 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from lastword.api.table import Table
 from lastword.core.errors import BadInput, ClusterUnreachable, NotFound
-from lastword.kafka.connection import Connection
-from lastword.kafka.same_topic import SameTopic
-from lastword.kafka.topics import create_topic
-from lastword.kafka.writing import Writer
-from lastword.spark import Written, read_table, sink, write_table
-from lastword.spark.session import _connections
-from lastword.spark.writing import Mode
-from lastword.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.same_topic import SameTopic
+from lastword.kafka.client.writing import Writer
+from lastword.kafka.topics.topic_changes import create_topic
+from lastword.spark import Written, read_table, write_table
+from lastword.spark.session.session import _connections
+from lastword.spark.writing.write_table import Mode, sink
 from support.command_line import CommandLine
 from support.topics import records_of, state_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lastword.serve.routes import Kind
+from lastword.serve.http.routes import Kind
 
 METHODS = ("GET", "HEAD", "PUT", "DELETE", "POST", "PATCH", "OPTIONS", "TRACE", "BREW", "get", "put")
 ADDRESSES: dict[Kind, str] = {

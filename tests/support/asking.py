@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from lastword.api.table import Table
 from lastword.core.codecs import codec_named
-from lastword.kafka.connection import Connection
-from lastword.serve.answers import Answer
-from lastword.serve.limits import Limits
+from lastword.kafka.client.connection import Connection
+from lastword.serve.http.answers import Answer
+from lastword.serve.http.limits import Limits
+from lastword.serve.http.unsent_answers import Unsent
 from lastword.serve.service import Request, Service
-from lastword.serve.tables import ServedTable, shown_topic
-from lastword.serve.unsent import Unsent
-from lastword.serve.writes import Writes
-from lastword.table import Table
+from lastword.serve.tables.served_table import ServedTable, shown_topic
+from lastword.serve.tables.writes import Writes
 
 
 class Told(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from lastword.board.rows import Kept, rows_of
-from lastword.board.tally import Begun, Entry, Place
 from lastword.core.record import Record
+from lastword.teams.board.board_rows import Kept, rows_of
+from lastword.teams.board.tally import Begun, Entry, Place
 
 ID = "the-topic"
 # Of each record: how far its offset is from the one before, its key and its value.

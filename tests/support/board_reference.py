@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from lastword.board.ranking import actions_of, numbers_of, refused_counts
-from lastword.board.tally import Tally
 from lastword.core.record import Record
+from lastword.teams.board.ranking import actions_of, numbers_of, refused_counts
+from lastword.teams.board.tally import Tally
 
 
 class Recount(NamedTuple):

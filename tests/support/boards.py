@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition
 
-from lastword.board.live import LiveBoard
-from lastword.board.rows import Kept
-from lastword.board.topics import ACTIONS, STATE, STATS, STATUS
 from lastword.core.clock import now_ms
-from lastword.demo.topics import make_fraud_topics
-from lastword.kafka.connection import Connection
-from lastword.kafka.present import Lookout
-from lastword.kafka.topics import alter_topic, create_topic, delete_topic
+from lastword.demo.demo_topics import make_fraud_topics
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
+from lastword.kafka.topics.topic_snapshot import Lookout
+from lastword.teams.board.board_rows import Kept
+from lastword.teams.board.board_topics import ACTIONS, STATE, STATS, STATUS
+from lastword.teams.board.live import LiveBoard
 from support.board_reference import Recount, counted_by, recount, shown_by
 from support.compacted_logs import wait_for_markers
 from support.topics import records_of

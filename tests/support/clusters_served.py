@@ -8,7 +8,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from lastword.kafka.local import LocalCluster
+from lastword.kafka.broker.local_cluster import LocalCluster
 
 
 def home_of(cluster: LocalCluster, folder: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lastword.core.record import Record
-from lastword.kafka.reading import Columns
+from lastword.kafka.client.reading import Columns
 
 
 def columns_of(partition: int, records: list[Record]) -> Columns:

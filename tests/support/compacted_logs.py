@@ -11,9 +11,9 @@ from confluent_kafka import KafkaError, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 
 from lastword.core.record import Record
-from lastword.kafka.connection import Connection
-from lastword.kafka.live_settings import settings_now
-from lastword.kafka.reading import log_bounds, read_log
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.live_settings import settings_now
+from lastword.kafka.client.reading import log_bounds, read_log
 from support.waiting import eventually
 
 Pair = tuple[str, str | None]

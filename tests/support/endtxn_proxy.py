@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from lastword.kafka.connection import Connection
+from lastword.kafka.client.connection import Connection
 from support.waiting import eventually
 
 PRODUCE, METADATA, FIND_COORDINATOR, INIT_PRODUCER_ID, END_TXN = 0, 3, 10, 22, 26

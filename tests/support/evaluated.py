@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow
 
-from lastword.pipeline.evaluation import Counter
-from lastword.pipeline.outlet import Outlet
-from lastword.pipeline.verdicts import SourceField
+from lastword.pipeline.evaluation.evaluate import Counter
+from lastword.pipeline.evaluation.verdicts import SourceField
+from lastword.pipeline.running.output_topics import Outlet
 
 OUTLET = Outlet(
     source="users",

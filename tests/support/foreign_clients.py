@@ -6,10 +6,10 @@ import subprocess
 import warnings
 from typing import NamedTuple
 
-from lastword.kafka.broker_process import Jvm
-from lastword.kafka.connection import Connection
-from lastword.kafka.jars import broker_lock, ensure_jars
-from lastword.kafka.java import find_java
+from lastword.jvm.jars import broker_lock, ensure_jars
+from lastword.jvm.java import find_java
+from lastword.kafka.broker.broker_process import Jvm
+from lastword.kafka.client.connection import Connection
 from support.command_line import JARS
 
 with warnings.catch_warnings():

@@ -17,8 +17,8 @@ from confluent_kafka import Message, Producer
 from hypothesis import strategies as st
 
 from lastword.core.record import Headers, Record
-from lastword.kafka.connection import Connection
-from lastword.kafka.topics import create_topic, delete_topic
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from support.compacted_logs import wait_for_markers
 from support.generated_headers import headers
 

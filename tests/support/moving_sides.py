@@ -8,11 +8,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+from lastword.compare.remote_table import Page, Whereabouts
+from lastword.compare.row_consistency import Row
 from lastword.core.fold import fold
 from lastword.core.position import Position
 from lastword.core.record import Record
-from lastword.serve.explaining import Row
-from lastword.serve.sides import Page, Whereabouts
 
 Rows = dict[bytes, Row]
 

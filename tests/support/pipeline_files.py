@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from lastword.pipeline.plan import Pipeline
+from lastword.pipeline.plan.plan import Pipeline
 
 
 def toml_of(plan: Pipeline) -> str:

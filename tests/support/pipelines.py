@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 
 from lastword.core.errors import NotFound
 from lastword.core.record import Record
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import read_log
-from lastword.kafka.topics import create_topic
-from lastword.pipeline.plan import KeptTable, Pipeline, Rule, Source
-from lastword.pipeline.running import PipelineRun
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import read_log
+from lastword.kafka.topics.topic_changes import create_topic
+from lastword.pipeline.plan.plan import KeptTable, Pipeline, Rule, Source
+from lastword.pipeline.running.driver import PipelineRun
 
 SCHEMA = "name STRING NOT NULL, credit INT NOT NULL, note STRING"
 # Of the rules below, in Python.

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lastword.core.home import default_home, default_jars
-from lastword.kafka.jars import spark_lock
+from lastword.jvm.jars import spark_lock
 
 # A session with nothing behind it: Spark itself asks no cluster.
 SESSION = """
-from lastword.kafka.connection import Connection
-from lastword.spark import session, stop
+from lastword.kafka.client.connection import Connection
+from lastword.spark.session.session import session
+from lastword.spark import stop
 spark = session(Connection(bootstrap_servers="127.0.0.1:1"), master="local[2]")
 jvm = spark.sparkContext._gateway.proc.pid
 """

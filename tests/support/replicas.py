@@ -9,20 +9,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from lastword.api.table import Table
 from lastword.core.codecs import codec_named
 from lastword.core.fold import fold
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.core.row import row_of
-from lastword.kafka.compaction import compact_topic
-from lastword.kafka.connection import Connection
-from lastword.kafka.local import LocalCluster
-from lastword.kafka.reading import log_bounds, read_log
-from lastword.kafka.topics import create_topic, delete_topic
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds, read_log
+from lastword.kafka.compaction.on_demand import compact_topic
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.replica import Replica
-from lastword.replica.store import Store
-from lastword.table import Table
+from lastword.replica.store.store import Store
 
 # Tombstones that are gone half a second after they were first cleaned.
 QUICK = {"delete.retention.ms": "500", "segment.ms": "60000", "min.cleanable.dirty.ratio": "0.01"}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyspark
 
 import lastword.spark
-from lastword.kafka.java import find_java
+from lastword.jvm.java import find_java
 from support.waiting import eventually
 
 _JAVA_OPTIONS = [

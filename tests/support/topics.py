@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lastword.core.fold import fold
 from lastword.core.record import Record
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import read_log
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import read_log
 
 
 def records_of(connection: Connection, topic: str) -> list[Record]:

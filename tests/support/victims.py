@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lastword.bench.memory import family_of
-from lastword.kafka.local import LocalCluster
+from lastword.kafka.broker.local_cluster import LocalCluster
 
 _LONG_S = 180
 

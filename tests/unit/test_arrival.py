@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lastword.replica import arrival
-from lastword.replica.arrival import Arrival
-from lastword.replica.layout import Place
-from lastword.replica.store import Store
+from lastword.replica import catch_up as arrival
+from lastword.replica.catch_up import Arrival
+from lastword.replica.store.row_layout import Place
+from lastword.replica.store.store import Store
 
 
 @pytest.fixture

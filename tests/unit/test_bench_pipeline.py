@@ -17,9 +17,9 @@ from lastword.bench.pipeline_topics import Outcome, Topics, refuse_other
 from lastword.bench.rounds import Plan, Run
 from lastword.core.errors import LastwordError
 from lastword.core.record import Record
-from lastword.demo.users import users
-from lastword.kafka.connection import Connection
-from lastword.pipeline.plan_file import read_plan
+from lastword.kafka.client.connection import Connection
+from lastword.pipeline.plan.plan_file import read_plan
+from lastword.teams.users.generated_users import users
 from support.fifteen_rules import ACTIONS, expected_matches
 
 TOPICS = Topics(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lastword.board.rows import Kept, rows_of
-from lastword.board.shown import Shown
-from lastword.board.tally import Entry, Place
 from lastword.core.record import Record
+from lastword.teams.board.board_rows import Kept, rows_of
+from lastword.teams.board.reader_view import Shown
+from lastword.teams.board.tally import Entry, Place
 from support.board_logs import ID, Crashing, Log, action, begun, records_of, stats
 from support.board_reference import Recount, counted_by, recount
 

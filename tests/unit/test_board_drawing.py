@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lastword.board.ranking import Board, Team
-from lastword.cli.board_drawing import Drawing, lines_of, width_of
+from lastword.cli.teams.board_drawing import Drawing, lines_of, width_of
+from lastword.teams.board.ranking import Board, Team
 
 ALL = {"connected": 1, "first_action": 2, "shared_work": 3, "first_stats": 4}
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lastword.board.judging import REASONS, Action, Forgotten, Refusal, Stats, judged
 from lastword.core.record import Record
+from lastword.teams.board.judging import REASONS, Action, Forgotten, Refusal, Stats, judged
 
 GOOD = {"customer": "a@example.com", "type": "BAN_CUSTOMER", "reason": "SUSPICIOUS_NAME", "team": "team-1"}
 LONG = "x" * 101

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from lastword.board.presence import Groups, Seen, Status, seen_teams
-from lastword.board.ranking import Team, ranked
-from lastword.board.rates import Rates
-from lastword.board.rows import Kept
-from lastword.board.tally import Count, Numbers, Place, Tally
 from lastword.core.position import Position
-from lastword.kafka.group_members import GroupNow
+from lastword.kafka.client.group_members import GroupNow
+from lastword.teams.board.board_rows import Kept
+from lastword.teams.board.presence import Groups, Seen, Status, seen_teams
+from lastword.teams.board.ranking import Team, ranked
+from lastword.teams.board.rates import Rates
+from lastword.teams.board.tally import Count, Numbers, Place, Tally
 
 NOW = 1_000_000
 

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from lastword.board import tally as tally_module
-from lastword.board.rows import Kept, rows_of
-from lastword.board.tally import Entry, Place, Tally
 from lastword.core.errors import LastwordError
 from lastword.core.record import Record
+from lastword.teams.board import tally as tally_module
+from lastword.teams.board.board_rows import Kept, rows_of
+from lastword.teams.board.tally import Entry, Place, Tally
 from support.board_logs import ID, action, begun, kept_of, stats
 from support.board_reference import Recount, counted_by
 

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from lastword.serve.answers import Refused
-from lastword.serve.bodies import Bodies
-from lastword.serve.limits import Limits
+from lastword.serve.http.answers import Refused
+from lastword.serve.http.bodies import Bodies
+from lastword.serve.http.limits import Limits
 
 
 class Counted(bytes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lastword.kafka.broker_log import cut_off
+from lastword.kafka.broker.broker_log import cut_off
 
 _LOADER = (
     "2026-11-18 01:00:54,388 WARN [LogLoader partition={partition}, dir=/home/of a user/node-1/data] {text} (LogLoader)"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lastword.core.record import Record
-from lastword.kafka.census import Census, take_census
-from lastword.kafka.holdups import duration
-from lastword.kafka.nudge import RollRule
+from lastword.kafka.compaction.census import Census, take_census
+from lastword.kafka.compaction.nudge import RollRule
+from lastword.kafka.compaction.why_not_smaller import duration
 
 
 def log(*records: tuple[int, str | None, str | None, int]) -> list[Record]:

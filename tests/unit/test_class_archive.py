@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lastword.kafka.class_archive import ClassArchive, class_archive
-from lastword.kafka.java import Java
+from lastword.jvm.class_archive import ClassArchive, class_archive
+from lastword.jvm.java import Java
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import BadInput, BrokerFailed
-from lastword.kafka.broker_log import refused_setting, without_frames
-from lastword.kafka.cluster_files import (
+from lastword.kafka.broker.broker_log import refused_setting, without_frames
+from lastword.kafka.broker.cluster_files import (
     BrokerSpec,
     ClusterSpec,
     NodeFiles,

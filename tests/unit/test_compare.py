@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from lastword.compare.key_order_merge import SHOWN, Comparison, Merge, joined, lower
+from lastword.compare.row_consistency import Row, Seen, contradict, only_log_starts_explain
 from lastword.core.position import Position
 from lastword.core.record import Record
-from lastword.serve.explaining import Row, Seen, contradict, only_log_starts_explain
-from lastword.serve.merging import SHOWN, Comparison, Merge, joined, lower
 from support.moving_sides import MovingSide, Rows, ends_of, rows_at
 
 KEYS = [bytes([letter]) for letter in b"abcdefgh"]

@@ -10,10 +10,10 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 from lastword.console import FIRST, PageFile, page_files
-from lastword.serve.console import Console
-from lastword.serve.limits import Limits
+from lastword.serve.http.console_files import Console
+from lastword.serve.http.limits import Limits
+from lastword.serve.http.tokens import Tokens
 from lastword.serve.service import Service
-from lastword.serve.tokens import Tokens
 from support.asking import ask, service_of
 
 ROOT = Path(__file__).parents[2]

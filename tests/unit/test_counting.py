@@ -6,9 +6,9 @@ from contextlib import closing
 
 import pytest
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.topic_description import PartitionDescription, TopicDescription
-from lastword.serve.counting import Counting, too_much_to_read
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_description import PartitionDescription, TopicDescription
+from lastword.serve.cluster.topic_counts import Counting, too_much_to_read
 
 
 def topic(*, end: int | None, size: int | None) -> TopicDescription:

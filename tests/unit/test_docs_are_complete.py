@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 import lastword
-from lastword.board.judging import REASONS
 from lastword.cli import VERBS
 from lastword.replica.replica import Replica
 from lastword.replica.settings import ReplicaSettings
-from lastword.serve.limits import Limits
+from lastword.serve.changes.change_streams import Streams
+from lastword.serve.http.limits import Limits
 from lastword.serve.metrics import Metrics, Requests
-from lastword.serve.row_streams import RowStreams
-from lastword.serve.streams import Streams
-from lastword.serve.waiting import Waiting
+from lastword.serve.tables.position_wait import Waiting
+from lastword.serve.tables.row_streams import RowStreams
+from lastword.teams.board.judging import REASONS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import AlreadyExists, BadInput, LastwordError
-from lastword.spark.export_folder import MARKER, export_folder
+from lastword.spark.query.export_folder import MARKER, export_folder
 
 
 def export(path: Path, *rows: str, overwrite: bool = False) -> None:

@@ -12,13 +12,13 @@ import pytest
 from lastword.core.durable import write_durably
 from lastword.core.errors import ReplicaUnusable
 from lastword.core.home import default_home, private_folder
-from lastword.kafka.cluster_files import BrokerSpec, ClusterSpec, save_spec
-from lastword.kafka.journal import claimed
-from lastword.kafka.security import write_client_file
+from lastword.kafka.broker.cluster_files import BrokerSpec, ClusterSpec, save_spec
+from lastword.kafka.broker.security import write_client_file
+from lastword.kafka.compaction.journal import claimed
 from lastword.replica.folder import ReplicaFolder
+from lastword.up.control import Upkeep
+from lastword.up.desired_state import Wanted, save_wanted
 from lastword.up.http_tokens import http_tokens
-from lastword.up.upkeep import Upkeep
-from lastword.up.wanted import Wanted, save_wanted
 
 BROKER = BrokerSpec(node_id=1, port=20_001, controller_port=20_002)
 

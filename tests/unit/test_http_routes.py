@@ -10,11 +10,11 @@ import pytest
 
 from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput
-from lastword.serve.answers import Refused
-from lastword.serve.keys import base64url, from_base64url, key_of, prefix_of
-from lastword.serve.limits import Limits
-from lastword.serve.routes import Kind, Route, is_write, parameters, route_of
+from lastword.serve.http.answers import Refused
+from lastword.serve.http.limits import Limits
+from lastword.serve.http.routes import Kind, Route, is_write, parameters, route_of
 from lastword.serve.service import Service
+from lastword.serve.tables.keys import base64url, from_base64url, key_of, prefix_of
 from support.addresses import ADDRESSES, METHODS, NAMELESS, allowed
 from support.asking import ask
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from py4j.protocol import Py4JError
 
-from lastword.pipeline.isolation import Isolation, blame_of
-from lastword.pipeline.source import Share
+from lastword.pipeline.running.isolation import Isolation, blame_of
+from lastword.pipeline.running.source import Share
 
 ENDED = "Job aborted due to stage failure: Lost task 0.1 in stage 3.0 (TID 5) (localhost executor driver): "
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import ExtraMissing, JarsUnavailable
-from lastword.kafka.ivy import Outcome, fetch_module, find_ivy
-from lastword.kafka.java import find_java
+from lastword.jvm.ivy import Outcome, fetch_module, find_ivy
+from lastword.jvm.java import find_java
 
 PLUM = """\
 <ivy-module version="2.0">
@@ -52,7 +52,7 @@ def test_without_pyspark_there_is_no_ivy_and_the_extra_is_named(monkeypatch: pyt
 
 
 def test_ivy_is_found_without_importing_pyspark() -> None:
-    find = "import sys; from lastword.kafka.ivy import find_ivy; print(find_ivy().name, 'pyspark' in sys.modules)"
+    find = "import sys; from lastword.jvm.ivy import find_ivy; print(find_ivy().name, 'pyspark' in sys.modules)"
 
     found = subprocess.run([sys.executable, "-c", find], capture_output=True, text=True, check=True)
 
@@ -72,8 +72,8 @@ def test_a_network_that_falls_silent_ends_in_an_error_and_no_ivy(tmp_path: Path,
 def test_ivy_ends_with_us_whatever_ends_us(tmp_path: Path, proxy: socket.socket, end: signal.Signals) -> None:
     fetch = textwrap.dedent(f"""
         from pathlib import Path
-        from lastword.kafka.jars import ensure_jars, parse_lock
-        from lastword.kafka.java import find_java
+        from lastword.jvm.jars import ensure_jars, parse_lock
+        from lastword.jvm.java import find_java
         ensure_jars(parse_lock("broker", "org.fruit:plum:1.0 ab 8"), Path({str(tmp_path)!r}), find_java(), print)
     """)
     with subprocess.Popen(

@@ -11,8 +11,8 @@ from queue import Queue
 import pytest
 
 from lastword.core.errors import BadLine, JarsUnavailable
-from lastword.kafka.jars import Jar, JarLock, broker_lock, committed_lock, ensure_jars, parse_lock
-from lastword.kafka.java import Java, find_java
+from lastword.jvm.jars import Jar, JarLock, broker_lock, committed_lock, ensure_jars, parse_lock
+from lastword.jvm.java import Java, find_java
 
 NO_JAVA = Java(executable=Path("/nowhere/java"), version=17, origin="PATH")
 CONTENTS = {"apple": b"an apple", "plum": b"a plum!!", "pear": b"a pear!!"}

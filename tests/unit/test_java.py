@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import ExtraMissing
-from lastword.kafka.java import Java, find_java
+from lastword.jvm.java import Java, find_java
 
 BROKEN = "exit 1"
 

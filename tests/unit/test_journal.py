@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import ClusterUnreachable, LastwordError
-from lastword.kafka.connection import Connection
-from lastword.kafka.journal import Change, Entry, claimed, restore_left_behind
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.compaction.journal import Change, Entry, claimed, restore_left_behind
 
 NOWHERE = Connection(bootstrap_servers="127.0.0.1:1")
 ENTRY = Entry(
@@ -25,7 +25,7 @@ ENTRY = Entry(
 _OWNER = """
 import sys, time
 from pathlib import Path
-from lastword.kafka.journal import Change, Entry, claimed
+from lastword.kafka.compaction.journal import Change, Entry, claimed
 with claimed(Path(sys.argv[1]), "c", "users") as claim:
     claim.write(Entry(cluster_id="c", topic="users", topic_id="t", changes={"x": Change(before=None, during="1")}))
     print("held", flush=True)

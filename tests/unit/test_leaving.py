@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from lastword.core.fold import fold
 from lastword.core.record import Record
-from lastword.replica.edit import Applied
-from lastword.replica.layout import Place
-from lastword.replica.leaving import Leaving
-from lastword.replica.store import Store
+from lastword.replica.expired_rows import Leaving
+from lastword.replica.store.apply_batch import Applied
+from lastword.replica.store.row_layout import Place
+from lastword.replica.store.store import Store
 
 PARTITIONS = 3
 BAD = b"\xff"

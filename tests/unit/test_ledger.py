@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from lastword.core.position import Position
-from lastword.replica.ledger import Ledger
+from lastword.replica.store.position_ledger import Ledger
 
 
 def at(text: str) -> Position:

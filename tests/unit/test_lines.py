@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from lastword.core.codecs import CODECS, Codec
 from lastword.core.errors import BadLine
-from lastword.core.lines import Write, lines_of, row_json, write_of_json_line, write_of_kv_line
 from lastword.core.record import Headers, Record
+from lastword.core.row_json import Write, lines_of, row_json, write_of_json_line, write_of_kv_line
 from support.generated_headers import headers
 
 STRING, JSON = CODECS["string"], CODECS["json"]

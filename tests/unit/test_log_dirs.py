@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lastword.core.errors import LastwordError
-from lastword.kafka.log_dirs import kafka_python_settings
+from lastword.kafka.topics.log_dirs import kafka_python_settings
 
 
 def test_sasl_and_tls_settings_have_their_counterparts() -> None:

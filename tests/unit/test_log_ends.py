@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lastword.core.errors import ClusterUnreachable, HistoryLost
-from lastword.pipeline.log_ends import LogEnds
+from lastword.pipeline.running.source_ends import LogEnds
 
 
 class Log:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lastword.kafka.murmur2 import murmur2, partition_of
+from lastword.core.key_partition import murmur2, partition_of
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lastword.pipeline.names_in_sql import with_name
+from lastword.pipeline.evaluation.names_in_sql import with_name
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from lastword.core.fold import fold
 from lastword.core.record import Headers, Record
-from lastword.kafka.reading import Columns, Queue
-from lastword.replica.building import spread
-from lastword.replica.fold_worker import queue_within
-from lastword.replica.layout import unpack_row
-from lastword.replica.newest import Newest, Runs, SplitKey, in_key_order
+from lastword.kafka.client.reading import Columns, Queue
+from lastword.replica.building.fold_worker import queue_within
+from lastword.replica.building.newest_rows import Newest, Runs, SplitKey, in_key_order
+from lastword.replica.building.rebuild import spread
+from lastword.replica.store.row_layout import unpack_row
 from support.columns import columns_of
 from support.generated_headers import headers
 

@@ -13,11 +13,11 @@ import pytest
 import schemathesis
 
 from lastword.console import page_files
-from lastword.serve.answers import Refused
-from lastword.serve.limits import Limits
-from lastword.serve.openapi import document
-from lastword.serve.openapi_operations import CODES
-from lastword.serve.routes import Kind, is_write, parameters, route_of
+from lastword.serve.http.answers import Refused
+from lastword.serve.http.limits import Limits
+from lastword.serve.http.routes import Kind, is_write, parameters, route_of
+from lastword.serve.openapi.document import document
+from lastword.serve.openapi.operations import CODES
 from lastword.serve.running import Wanted
 
 PAGE = (Path(__file__).parents[2] / "docs/http.md").read_text()

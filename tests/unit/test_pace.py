@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from lastword.demo.pace import steady, unpaced
+from lastword.teams.users.pace import steady, unpaced
 
 
 @dataclass

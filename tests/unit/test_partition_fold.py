@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from lastword.core.fold import fold
 from lastword.core.record import Headers, Record
-from lastword.kafka.reading import Columns
-from lastword.spark.packed_rows import places_of, value_and_headers
-from lastword.spark.partition_fold import NewestRows
+from lastword.kafka.client.reading import Columns
+from lastword.spark.reading.packed_rows import places_of, value_and_headers
+from lastword.spark.reading.partition_fold import NewestRows
 from support.columns import columns_of
 from support.generated_headers import headers
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lastword.core.position import Position
-from lastword.pipeline.plan import KeptTable, Pipeline, Rule, Source
-from lastword.pipeline.progress import Progress
-from lastword.pipeline.standing import Standing
+from lastword.pipeline.plan.plan import KeptTable, Pipeline, Rule, Source
+from lastword.pipeline.running.pipeline_status import Standing
+from lastword.pipeline.running.progress import Progress
 
 
 def rule(name: str, to: str) -> Rule:

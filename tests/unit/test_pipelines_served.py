@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lastword.serve.pipelines import Age
+from lastword.serve.cluster.pipelines import Age
 
 NOW_MS = 1_794_800_000_000
 ROW = ("statuses", b"teams")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import BadInput
-from lastword.demo.users import USER_SCHEMA
-from lastword.pipeline.plan import KeptTable, Rule
-from lastword.pipeline.plan_file import read_plan
+from lastword.pipeline.plan.plan import KeptTable, Rule
+from lastword.pipeline.plan.plan_file import read_plan
+from lastword.teams.users.generated_users import USER_SCHEMA
 
 ROOT = Path(__file__).parents[2]
 GOOD = """\

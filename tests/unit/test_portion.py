@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow
 import pytest
 
-from lastword.kafka.transactions import Outgoing
-from lastword.pipeline.portion import Portion
-from lastword.pipeline.progress import Progress
-from lastword.pipeline.verdicts import SourceField
+from lastword.kafka.client.transactions import Outgoing
+from lastword.pipeline.evaluation.verdicts import SourceField
+from lastword.pipeline.running.progress import Progress
+from lastword.pipeline.running.transaction_buffer import Portion
 from support.evaluated import OUTLET, batch, unreadable, valid
 
 BEFORE = Progress(next_offset=3, source_id="id", generation=2, owner="me")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from lastword.core.errors import BrokerFailed
-from lastword.kafka.ports import PortPicker, await_free, check_port, is_free
+from lastword.processes.ports import PortPicker, await_free, check_port, is_free
 
 
 def test_free_ports_are_distinct_and_outside_the_range_of_outgoing_connections() -> None:

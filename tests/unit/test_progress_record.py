@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lastword.pipeline.progress import Progress
+from lastword.pipeline.running.progress import Progress
 
 PROGRESS = Progress(
     next_offset=7,

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql.streaming.listener import QueryProgressEvent
 
 from lastword.core.position import Position
-from lastword.spark.progress import GroupProgress, end_positions
+from lastword.spark.writing.group_progress import GroupProgress, end_positions
 
 
 def test_the_end_offsets_of_a_kafka_source_are_positions() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lastword.kafka.topic_description import total
-from lastword.serve.answers import told_outside
-from lastword.serve.samples import Growth, Samples
+from lastword.kafka.topics.topic_description import total
+from lastword.serve.cluster.samples import Growth, Samples
+from lastword.serve.http.answers import told_outside
 
 
 def test_an_hour_of_samples_is_kept_and_no_more() -> None:

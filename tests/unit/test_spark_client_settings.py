@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import BadInput
-from lastword.kafka.connection import Connection
-from lastword.spark.client_settings import JavaSettings, java_settings, portable
+from lastword.kafka.client.connection import Connection
+from lastword.spark.session.client_settings import JavaSettings, java_settings, portable
 from support.canary import CANARY
 
 PROVIDER = {

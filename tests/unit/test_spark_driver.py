@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import lastword.spark
-from lastword.kafka.class_archive import ClassArchive
-from lastword.kafka.java import Java
-from lastword.spark.driver import driver_environment, executors_python, java_options
+from lastword.jvm.class_archive import ClassArchive
+from lastword.jvm.java import Java
+from lastword.spark.session.driver import driver_environment, executors_python, java_options
 from support.canary import CANARY
 
-JAVA_HOME = Path(lastword.spark.__file__).parent / "java_home"
+JAVA_HOME = Path(lastword.spark.__file__).parent / "session" / "java_home"
 ACTION = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 
 

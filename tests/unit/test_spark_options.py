@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lastword.cli.spark_options import moment_or_position
+from lastword.cli.spark.spark_options import moment_or_position
 from lastword.core.position import Position
 
 

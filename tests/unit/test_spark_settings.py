@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import BadInput
-from lastword.kafka.connection import Connection
-from lastword.spark import session
-from lastword.spark.settings import session_settings
+from lastword.kafka.client.connection import Connection
+from lastword.spark.session.session import session
+from lastword.spark.session.settings import session_settings
 
 JARS = (Path("/jars/a.jar"), Path("/jars/b.jar"))
 

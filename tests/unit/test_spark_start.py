@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lastword.core.errors import BadInput
-from lastword.spark.jvm_errors import StartRefused, reason_of
-from lastword.spark.settings import checked_master
+from lastword.spark.session.jvm_errors import StartRefused, reason_of
+from lastword.spark.session.settings import checked_master
 
 EXITED = RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
 

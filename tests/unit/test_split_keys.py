@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lastword.core.record import Record
-from lastword.kafka.split_keys import merged
+from lastword.core.split_keys import merged
 
 
 def newest(*records: tuple[bytes, bytes | None, int, int]) -> dict[int, dict[bytes, Record]]:

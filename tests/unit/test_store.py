@@ -19,8 +19,8 @@ from rocksdict import Options
 from lastword.core.errors import ReplicaUnusable, StoreDamaged
 from lastword.core.fold import fold
 from lastword.core.record import Headers, Record
-from lastword.replica.layout import FORMAT, PARTITION, ROW_HEAD, Place, Standing, pack_row
-from lastword.replica.store import Identity, OlderFormat, Store
+from lastword.replica.store.row_layout import FORMAT, PARTITION, ROW_HEAD, Place, Standing, pack_row
+from lastword.replica.store.store import Identity, OlderFormat, Store
 from support.generated_headers import headers
 
 PARTITIONS = 3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lastword.up.teams import FILE, Choices, parts
-from lastword.up.wanted import Wanted
+from lastword.teams.parts import FILE, Choices, parts
+from lastword.up.desired_state import Wanted
 
 ROOT = Path(__file__).parents[2]
 

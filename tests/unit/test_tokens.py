@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import BadInput
-from lastword.serve.answers import Refused
+from lastword.serve.http.answers import Refused
+from lastword.serve.http.tokens import Tokens, tokens_of
 from lastword.serve.running import Front
-from lastword.serve.tokens import Tokens, tokens_of
 
 READ, WRITE = "read-0123456789abcdef", "write-0123456789abcdef"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lastword.pipeline.toml_lines import KeyPath, places_in
+from lastword.pipeline.plan.toml_lines import KeyPath, places_in
 
 PIPELINES = sorted((Path(__file__).parents[2] / "pipelines").glob("*.toml"))
 ODD = """\

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lastword.core.errors import BadInput
-from lastword.kafka.cleaner_settings import CLEANER_SETTINGS
-from lastword.kafka.setting_kinds import Choice, Setting
-from lastword.kafka.settings_table import TOPIC_SETTINGS
-from lastword.kafka.topic_settings import explanation, validated
+from lastword.kafka.topics.cleaner_settings import CLEANER_SETTINGS
+from lastword.kafka.topics.setting_kinds import Choice, Setting
+from lastword.kafka.topics.settings_table import TOPIC_SETTINGS
+from lastword.kafka.topics.topic_settings import explanation, validated
 
 ALL_SETTINGS = [*TOPIC_SETTINGS.values(), *CLEANER_SETTINGS.values()]
 

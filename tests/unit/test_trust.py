@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lastword.kafka.trust import proxy_options, trust_options, trusted_by_python
+from lastword.jvm.jvm_trust_store import proxy_options, trust_options, trusted_by_python
 
 
 def test_no_proxy_means_no_option() -> None:

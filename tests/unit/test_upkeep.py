@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import LastwordError
-from lastword.kafka.liveness import end_process, running_pid
-from lastword.kafka.warden import spawn
-from lastword.up.keeping import Backoff
-from lastword.up.upkeep import Ends, PartStatus, Upkeep
-from lastword.up.wanted import Part, PartFiles, Wanted, load_wanted, save_wanted
+from lastword.processes.process_lock import end_process, running_pid
+from lastword.processes.warden import spawn
+from lastword.up.control import Ends, PartStatus, Upkeep
+from lastword.up.desired_state import Part, PartFiles, Wanted, load_wanted, save_wanted
+from lastword.up.part_supervisor import Backoff
 from support.processes import alive, running_with
 from support.waiting import eventually
 
@@ -183,8 +183,8 @@ def test_what_a_killed_owner_had_started_is_ended(upkeep: Upkeep, tmp_path: Path
     owner = textwrap.dedent(f"""
         import os, time
         from pathlib import Path
-        from lastword.up.upkeep import Upkeep
-        from lastword.up.wanted import Part, Wanted
+        from lastword.up.control import Upkeep
+        from lastword.up.desired_state import Part, Wanted
         upkeep = Upkeep(folder=Path({str(upkeep.folder)!r}))
         with upkeep.owned():
             part = Part(name="a", command=("sleep", "60"))

@@ -8,7 +8,7 @@ from itertools import islice
 import msgspec
 import pytest
 
-from lastword.demo.users import USER_SCHEMA, User, number_of, users
+from lastword.teams.users.generated_users import USER_SCHEMA, User, number_of, users
 from support.fifteen_rules import ACTIONS, RULES, expected_matches
 
 MANY = list(islice(users(seed=0), 20_000))

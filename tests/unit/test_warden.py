@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import BrokerFailed
-from lastword.kafka.broker_process import Warden, start_detached
-from lastword.kafka.cluster_files import NodeFiles
-from lastword.kafka.liveness import is_running, running_pid, wait_until_ended
+from lastword.kafka.broker.broker_process import Warden, start_detached
+from lastword.kafka.broker.cluster_files import NodeFiles
+from lastword.processes.process_lock import is_running, running_pid, wait_until_ended
 from support.processes import alive, running_with
 from support.waiting import eventually
 
@@ -43,8 +43,8 @@ def start_owner(files: NodeFiles, *, then: str, remove: bool = False) -> subproc
     owner = textwrap.dedent(f"""
         import os, sys, time
         from pathlib import Path
-        from lastword.kafka.broker_process import Warden
-        from lastword.kafka.cluster_files import NodeFiles
+        from lastword.kafka.broker.broker_process import Warden
+        from lastword.kafka.broker.cluster_files import NodeFiles
         files = NodeFiles(folder=Path({str(files.folder)!r}))
         warden = Warden(files.folder if {remove} else None)
         warden.start([(["sleep", "60"], files)])

@@ -12,7 +12,7 @@ from lastword.core.errors import ClusterUnreachable, FellBehind, HistoryLost, La
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.core.row import Row, row_of
-from lastword.replica.edit import Applied
+from lastword.replica.store.apply_batch import Applied
 from lastword.replica.watching import Change, Watch, Watchers
 
 

@@ -8,11 +8,11 @@ import time
 import pytest
 
 from lastword.core.clock import now_ms
-from lastword.kafka.cluster_description import ClusterDescription
-from lastword.kafka.connection import Connection
-from lastword.kafka.topic_description import PartitionDescription, TopicDescription
-from lastword.serve import watching_cluster
-from lastword.serve.watching_cluster import ClusterWatch
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.cluster_description import ClusterDescription
+from lastword.kafka.topics.topic_description import PartitionDescription, TopicDescription
+from lastword.serve.cluster import cluster_watch as watching_cluster
+from lastword.serve.cluster.cluster_watch import ClusterWatch
 from support.waiting import eventually
 
 NOWHERE = Connection(bootstrap_servers="127.0.0.1:1")

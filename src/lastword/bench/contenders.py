@@ -13,8 +13,8 @@ from lastword.bench.environment import alternative_in
 from lastword.bench.rounds import Run, alternative, fresh_topic, python, run
 from lastword.bench.rows import distinct, updates
 from lastword.core.errors import LastwordError
-from lastword.kafka.connection import Connection
-from lastword.kafka.loading import load
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.loading import load
 
 PARTITIONS = 4
 RECORDS_PER_KEY = 10

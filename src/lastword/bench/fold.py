@@ -12,7 +12,7 @@ from lastword.bench.environment import alternative_in, locked_version, python_of
 from lastword.bench.figures import Figure, Ratio, Result
 from lastword.bench.fold_names import OURS, RECIPE_NAMES, SCAN
 from lastword.bench.rounds import LeftOut, Plan, Run, interleaved, python, run
-from lastword.kafka.connection import Connection
+from lastword.kafka.client.connection import Connection
 
 # The second size is so many times the first, and measured once.
 LARGER = 4

@@ -26,10 +26,10 @@ from lastword.bench.fold_names import DELTA_MERGE, OURS, SCAN
 from lastword.bench.fold_plans import RECIPES, delta_merge, generated_records
 from lastword.bench.memory import family_of
 from lastword.core.errors import LastwordError
-from lastword.kafka.connection import Connection
-from lastword.spark import newest_per_key, read_table, session, stop
-from lastword.spark.records import source_options
-from lastword.spark.session import connection_of
+from lastword.kafka.client.connection import Connection
+from lastword.spark import newest_per_key, read_table, stop
+from lastword.spark.reading.records import source_options
+from lastword.spark.session.session import connection_of, session
 
 Timed = dict[str, float]
 

@@ -19,8 +19,8 @@ from lastword.bench.environment import alternative_in
 from lastword.bench.rounds import LeftOut, lastword
 from lastword.bench.rows import profile
 from lastword.core.errors import LastwordError
-from lastword.kafka.connection import Connection
-from lastword.kafka.ports import PortPicker
+from lastword.kafka.client.connection import Connection
+from lastword.processes.ports import PortPicker
 
 ROWS = "/tables/users/rows/"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from lastword.bench.rounds import LeftOut, Plan
 from lastword.core.errors import JarsUnavailable
-from lastword.kafka.jars import committed_lock, ensure_jars
-from lastword.kafka.java import Java, find_java
+from lastword.jvm.jars import committed_lock, ensure_jars
+from lastword.jvm.java import Java, find_java
 
 _ALTERNATIVES = "lastword.bench.alternatives"
 _PROGRAM = "KafkaStreamsRestore"

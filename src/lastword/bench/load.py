@@ -12,7 +12,7 @@ from lastword.bench.figures import Figure, Ratio, Result, stricter
 from lastword.bench.rounds import PARTITIONS, Plan, Run, alternative, fresh_topic, interleaved, lastword, run
 from lastword.bench.rows import write_rows
 from lastword.core.errors import LastwordError
-from lastword.kafka.connection import Connection
+from lastword.kafka.client.connection import Connection
 
 _HOW = """\
 `lastword load` reads {records:,} JSON lines of about 190 bytes from a file and checks and writes each one. The

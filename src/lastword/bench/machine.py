@@ -9,8 +9,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from lastword.kafka.jars import broker_lock
-from lastword.kafka.java import find_java
+from lastword.jvm.jars import broker_lock
+from lastword.jvm.java import find_java
 
 
 def machine_facts(*, local_broker: bool) -> dict[str, str]:

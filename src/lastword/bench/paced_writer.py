@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lastword.bench.rounds import python
-from lastword.kafka.connection import Connection
+from lastword.kafka.client.connection import Connection
 
 _SAMPLES_PER_SECOND = 100
 _VALUE = b'{"userId":"user-0","name":"Alice Smith","city":"Berlin","active":true,"number":%d,"handed_over":%.6f}'

@@ -31,7 +31,7 @@ from lastword.bench.pipeline_topics import (
     written,
 )
 from lastword.bench.rounds import LeftOut, Plan, Run, interleaved, python, run
-from lastword.kafka.connection import Connection
+from lastword.kafka.client.connection import Connection
 
 _ALL_CORES = "local[*,4]"
 _A_SLOT_EACH = f"local[{PARTITIONS},4]"

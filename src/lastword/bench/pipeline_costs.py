@@ -9,8 +9,8 @@ from statistics import median
 
 from lastword.bench.pipeline_topics import Topics
 from lastword.bench.rounds import fresh_topic
-from lastword.kafka.transactions import Outgoing, Transactions
-from lastword.pipeline.progress import Progress, newest_progress, progress_record, transactional_id
+from lastword.kafka.client.transactions import Outgoing, Transactions
+from lastword.pipeline.running.progress import Progress, newest_progress, progress_record, transactional_id
 
 TAKING, READING, COMMITTING = "taking the id", "reading the progress", "a transaction of 10 records"
 _TIMES = 20

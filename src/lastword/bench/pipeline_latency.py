@@ -22,8 +22,8 @@ from lastword.bench.http_freshness import KeptAlive
 from lastword.bench.pipeline_topics import writing
 from lastword.core.position import Position
 from lastword.core.record import Record
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import follow, log_bounds, read_log
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import follow, log_bounds, read_log
 
 STATS = "stats"
 _LOOK_EVERY_S = 0.01

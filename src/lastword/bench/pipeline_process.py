@@ -17,12 +17,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import follow, log_bounds
-from lastword.pipeline.plan import Pipeline
-from lastword.pipeline.plan_file import read_plan
-from lastword.pipeline.running import PipelineRun
-from lastword.spark import session, stop
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import follow, log_bounds
+from lastword.pipeline.plan.plan import Pipeline
+from lastword.pipeline.plan.plan_file import read_plan
+from lastword.pipeline.running.driver import PipelineRun
+from lastword.spark import stop
+from lastword.spark.session.session import session
 
 
 class Measured:

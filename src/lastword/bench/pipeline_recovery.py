@@ -11,8 +11,8 @@ from lastword.bench.background import end, last_line, running, started
 from lastword.bench.pipeline_topics import RATE, Topics, writing
 from lastword.bench.rounds import Plan, lastword
 from lastword.core.errors import LastwordError
-from lastword.kafka.reading import follow, log_bounds
-from lastword.pipeline.progress import Progress
+from lastword.kafka.client.reading import follow, log_bounds
+from lastword.pipeline.running.progress import Progress
 
 _PATIENCE_S = 180.0
 

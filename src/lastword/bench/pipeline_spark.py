@@ -17,13 +17,14 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lastword.kafka.connection import Connection
-from lastword.pipeline.names_in_sql import with_name
-from lastword.pipeline.plan import Pipeline, Rule
-from lastword.pipeline.plan_file import read_plan
-from lastword.spark import session, stop
-from lastword.spark.client_settings import java_settings
-from lastword.spark.records import source_options
+from lastword.kafka.client.connection import Connection
+from lastword.pipeline.evaluation.names_in_sql import with_name
+from lastword.pipeline.plan.plan import Pipeline, Rule
+from lastword.pipeline.plan.plan_file import read_plan
+from lastword.spark import stop
+from lastword.spark.reading.records import source_options
+from lastword.spark.session.client_settings import java_settings
+from lastword.spark.session.session import session
 
 # As the pipeline's own producers have it.
 _PRODUCER = {"compression.type": "lz4", "linger.ms": "20", "batch.size": str(1024**2)}

@@ -16,16 +16,16 @@ import msgspec
 from lastword.bench.alternatives.rules_loop import TEAMS, matches_of
 from lastword.bench.rounds import fresh_topic, lastword, run
 from lastword.core.errors import LastwordError
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import Queue, fold_topic, log_bounds, read_columns
-from lastword.kafka.topics import delete_topic
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import Queue, fold_topic, log_bounds, read_columns
+from lastword.kafka.topics.topic_changes import delete_topic
 
 PARTITIONS = 5
 # Users a second, where latency and recovery are measured.
 RATE = 100
 _EVENTS = {"cleanup.policy": "delete", "retention.ms": "-1"}
 # pipelines/teams.toml, as it is in the package.
-_TEAMS = resources.files("lastword").joinpath("up", "teams.toml")
+_TEAMS = resources.files("lastword").joinpath("teams", "teams.toml")
 
 
 @dataclass(frozen=True, kw_only=True)

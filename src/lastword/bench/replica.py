@@ -22,7 +22,7 @@ from lastword.bench.replica_report import (
     replica_result,
 )
 from lastword.bench.rounds import LeftOut, Plan, Run, interleaved, python, run
-from lastword.kafka.connection import Connection
+from lastword.kafka.client.connection import Connection
 
 _T = TypeVar("_T")
 

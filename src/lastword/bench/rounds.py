@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 from lastword.bench.memory import Watched
 from lastword.core.errors import BadInput, LastwordError
-from lastword.kafka.connection import Connection
-from lastword.kafka.local import LocalCluster
-from lastword.kafka.topics import create_topic, delete_topic
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 
 PARTITIONS = 3
 

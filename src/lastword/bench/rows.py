@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from lastword.core.lines import Write
+from lastword.core.row_json import Write
 
 _NAMES = ("Alice Smith", "Bob Jones", "Charlie Brown", "Diana Prince", "Eve Adams", "Frank Moore", "Grace Hopper")
 _CITIES = ("Amsterdam", "Berlin", "Copenhagen", "Dublin", "Edinburgh")

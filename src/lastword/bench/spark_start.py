@@ -10,12 +10,13 @@ import os
 import sys
 from pathlib import Path
 
-from lastword.kafka.connection import Connection
+from lastword.kafka.client.connection import Connection
 
 
 def count_rows(how: str, servers: str, topic: str, jars: Path) -> int:
     if how == "lastword":
-        from lastword.spark import read_table, session, stop
+        from lastword.spark import read_table, stop
+        from lastword.spark.session.session import session
 
         spark = session(Connection(bootstrap_servers=servers), jars=jars)
         rows = len(read_table(spark, topic).collect())
@@ -24,8 +25,8 @@ def count_rows(how: str, servers: str, topic: str, jars: Path) -> int:
     from pyspark.sql import SparkSession
 
     from lastword.bench.fold_plans import row_number
-    from lastword.kafka.jars import ensure_jars, spark_lock
-    from lastword.kafka.java import find_java
+    from lastword.jvm.jars import ensure_jars, spark_lock
+    from lastword.jvm.java import find_java
 
     paths = ensure_jars(spark_lock(), jars, find_java(), lambda _: None)
     spark = (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lastword.bench.figures import Figure, Ratio, Result
 from lastword.bench.rounds import Plan, Run, interleaved, lastword, run
-from lastword.kafka.local import LocalCluster
+from lastword.kafka.broker.local_cluster import LocalCluster
 
 # A start of Python takes milliseconds, so a median of few says little.
 _HELP_ROUNDS_EACH = 4

@@ -11,9 +11,9 @@ from lastword.cli import options
 from lastword.cli.output import Progress, counted, note, print_json, print_table, shown, styled
 
 if TYPE_CHECKING:
-    from lastword.serve.comparing import Outcome
-    from lastword.serve.explaining import Row
-    from lastword.serve.merging import Comparison, Difference
+    from lastword.compare.key_order_merge import Comparison, Difference
+    from lastword.compare.row_consistency import Row
+    from lastword.compare.two_servers import Outcome
 
 _VALUE_LETTERS = 60
 
@@ -37,9 +37,9 @@ lastword compare http://127.0.0.1:8090/tables/users http://127.0.0.1:8091/tables
 
 
 def compare(args: argparse.Namespace) -> int:
-    from lastword.serve.client import Address
-    from lastword.serve.comparing import compared
-    from lastword.serve.tokens import read_tokens
+    from lastword.compare.two_servers import compared
+    from lastword.core.http_client import Address
+    from lastword.serve.http.tokens import read_tokens
 
     addresses = (Address.parse(args.first), Address.parse(args.second))
     urls = (addresses[0].server, addresses[1].server)

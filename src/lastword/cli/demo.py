@@ -13,8 +13,8 @@ from lastword.core.errors import ClusterUnreachable
 from lastword.core.home import default_home, default_jars
 
 if TYPE_CHECKING:
-    from lastword.kafka.connection import Connection
-    from lastword.kafka.local import LocalCluster
+    from lastword.kafka.broker.local_cluster import LocalCluster
+    from lastword.kafka.client.connection import Connection
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
@@ -78,7 +78,7 @@ def profiles(args: argparse.Namespace) -> int:
 
 
 def users(args: argparse.Namespace) -> int:
-    from lastword.demo.user_topic import write_users
+    from lastword.teams.users.user_topic import write_users
 
     connection = options.connection(args)
     ended: list[int] = []
@@ -108,7 +108,7 @@ def users(args: argparse.Namespace) -> int:
 
 def _cluster_of_its_own() -> tuple[LocalCluster, Connection]:
     """A fresh cluster on a free port: the play needs none of the user's, and leaves nothing behind."""
-    from lastword.kafka.local import LocalCluster
+    from lastword.kafka.broker.local_cluster import LocalCluster
 
     progress = Progress()
     cluster = LocalCluster.fresh(default_jars(default_home()), "demo", tell=progress.line)

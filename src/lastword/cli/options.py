@@ -15,10 +15,10 @@ from lastword.core.position import Position
 
 if TYPE_CHECKING:
     from lastword.cli.output import Progress
-    from lastword.kafka.connection import Connection
-    from lastword.kafka.local import LocalCluster
-    from lastword.kafka.security import Security
-    from lastword.up.upkeep import Upkeep
+    from lastword.kafka.broker.local_cluster import LocalCluster
+    from lastword.kafka.broker.security import Security
+    from lastword.kafka.client.connection import Connection
+    from lastword.up.control import Upkeep
 
 Run = Callable[[argparse.Namespace], int]
 Subs = argparse._SubParsersAction  # what add_subparsers gives; argparse has no public name for it
@@ -130,7 +130,7 @@ def count_argument(text: str) -> int:
 def connection(args: argparse.Namespace) -> Connection:
     """The cluster that the options name, with settings of a killed command put back first."""
     from lastword.cli.output import note
-    from lastword.kafka.journal import restore_left_behind
+    from lastword.kafka.compaction.journal import restore_left_behind
 
     chosen = _named_connection(args)
     restore_left_behind(chosen, default_home(), note)
@@ -139,7 +139,7 @@ def connection(args: argparse.Namespace) -> Connection:
 
 def _named_connection(args: argparse.Namespace) -> Connection:
     """An option beats the environment, and that beats the settings file; else the local cluster `default`."""
-    from lastword.kafka.connection import Connection
+    from lastword.kafka.client.connection import Connection
 
     if args.cluster is not None and args.bootstrap_servers is not None:
         raise BadInput("--cluster and --bootstrap-servers name two clusters: give one of them")
@@ -179,7 +179,7 @@ def security(args: argparse.Namespace) -> Security | None:
 
 
 def local_cluster(name: str, tell: Callable[[str], None], *, owned: bool = False) -> LocalCluster:
-    from lastword.kafka.local import LocalCluster
+    from lastword.kafka.broker.local_cluster import LocalCluster
 
     home = default_home()
     return LocalCluster.at(home, default_jars(home), name, owned=owned, tell=tell)
@@ -187,7 +187,7 @@ def local_cluster(name: str, tell: Callable[[str], None], *, owned: bool = False
 
 def upkeep(progress: Progress) -> Upkeep:
     """What `up` runs on the local cluster."""
-    from lastword.up.upkeep import Upkeep
+    from lastword.up.control import Upkeep
 
     return Upkeep(folder=default_home() / "up", tell=progress.line, show=progress.step)
 
@@ -215,9 +215,9 @@ def read_properties(path: Path) -> dict[str, str]:
 def _local_connection(name: str | None) -> Connection:
     """For the administrator of the local cluster of that name, or of the default one."""
     from lastword.core.nearest import did_you_mean
-    from lastword.kafka.cluster_files import check_cluster_name, clusters_folder, load_spec, node_files
-    from lastword.kafka.liveness import is_running
-    from lastword.kafka.readiness import connection_to
+    from lastword.kafka.broker.cluster_files import check_cluster_name, clusters_folder, load_spec, node_files
+    from lastword.kafka.broker.readiness import connection_to
+    from lastword.processes.process_lock import is_running
 
     check_cluster_name(name or DEFAULT_CLUSTER)
     clusters = clusters_folder(default_home())

@@ -79,10 +79,10 @@ def _add_front(made: argparse.ArgumentParser) -> None:
 
 
 def serve(args: argparse.Namespace) -> int:
-    from lastword.serve.access import AccessLog
-    from lastword.serve.limits import Limits
+    from lastword.serve.http.access_log import AccessLog
+    from lastword.serve.http.limits import Limits
+    from lastword.serve.http.tokens import tokens_of
     from lastword.serve.running import Front, Wanted, running
-    from lastword.serve.tokens import tokens_of
 
     wanted = [Wanted.parse(text) for text in args.table]
     access = AccessLog(sys.stdout.buffer) if args.access_log else None

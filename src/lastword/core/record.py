@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+# The key of the records that compaction on demand writes and takes away again; nobody else writes under it.
+NUDGE_KEY = b"__lastword_nudge"
+
 Headers = tuple[tuple[str, bytes | None], ...]
 
 

@@ -14,16 +14,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lastword.api.table import Table
 from lastword.core.errors import LastwordError
 from lastword.core.record import Record
 from lastword.demo.people import FIRST_FIVE, LAST_FIVE, LIVE_UPDATE, PARTITIONS, TOPIC_SETTINGS, UPDATES, Profile
-from lastword.kafka.compaction import compact_topic
-from lastword.kafka.connection import Connection
-from lastword.kafka.key_spread import scan_topic
-from lastword.kafka.reading import follow, log_bounds, read_log
-from lastword.kafka.topic_description import list_topics
-from lastword.kafka.topics import create_topic, delete_topic
-from lastword.table import Table
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import follow, log_bounds, read_log
+from lastword.kafka.compaction.on_demand import compact_topic
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.kafka.topics.topic_description import list_topics
+from lastword.kafka.topics.topic_scan import scan_topic
 
 TOPIC = "demo-profiles"
 Say = Callable[[str, str, str], None]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 from pathlib import Path
 
 from lastword.core.errors import DiskFull, LastwordError
 from lastword.core.position import Position
-from lastword.kafka.connection import Connection
-from lastword.kafka.present import Glance, Lookout
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_snapshot import Glance, Lookout
 from lastword.replica.damages import MOST
-from lastword.replica.family import judged
 from lastword.replica.state import State
 
 _FIRST_PAUSE_S = 1.0
@@ -29,17 +27,6 @@ class RetryPauses:
 
     def reset(self) -> None:
         self._pause_s = _FIRST_PAUSE_S
-
-
-def explained(failure: Exception, what: str) -> LastwordError:
-    """The failure as one of ours, with what it happened to."""
-    if isinstance(failure, LastwordError):
-        return failure
-    if isinstance(failure, OSError) and failure.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return DiskFull(f"{what}: no space is left ({failure.strerror}): free some")
-    # rocksdict has one exception for everything.
-    error = judged(failure) if type(failure) is Exception else LastwordError(f"{type(failure).__name__}: {failure}")
-    return type(error)(f"{what} stopped ({error})")
 
 
 class EndWatch:

@@ -20,15 +20,17 @@ from lastword.core.errors import (
     StoreDamaged,
 )
 from lastword.core.position import Position
-from lastword.kafka.connection import Connection
-from lastword.kafka.present import Lookout, Present
-from lastword.replica.failures import EndWatch, RetryPauses, damaged_too_often, explained, failed_state
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_snapshot import Lookout, Present
+from lastword.replica.building.long_work import Pace, Stopped
+from lastword.replica.failures import EndWatch, RetryPauses, damaged_too_often, failed_state
+from lastword.replica.follow_session import Session
+from lastword.replica.history_check import Moved, how_the_past_moved
 from lastword.replica.owned_store import OwnedStore
-from lastword.replica.past import Moved, how_the_past_moved
-from lastword.replica.session import Session
 from lastword.replica.settings import ReplicaSettings
-from lastword.replica.state import Pace, State, Stopped
-from lastword.replica.store import Identity, Store
+from lastword.replica.state import State
+from lastword.replica.store.column_family import explained
+from lastword.replica.store.store import Identity, Store
 from lastword.replica.watching import Watchers
 
 _RECONNECT_S = 0.5

@@ -10,14 +10,14 @@ from pathlib import Path
 from lastword.core.clock import now_ms
 from lastword.core.codecs import Codec, readable_by
 from lastword.core.errors import ReplicaUnusable, StoreDamaged
-from lastword.kafka.connection import Connection
-from lastword.kafka.present import Present
-from lastword.replica.building import build
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_snapshot import Present
+from lastword.replica.building.rebuild import build
 from lastword.replica.damages import Damages
 from lastword.replica.folder import ReplicaFolder
-from lastword.replica.layout import place_at
 from lastword.replica.settings import ReplicaSettings
-from lastword.replica.store import Identity, OlderFormat, Store
+from lastword.replica.store.row_layout import place_at
+from lastword.replica.store.store import Identity, OlderFormat, Store
 
 # Fewer offsets than this are read and folded in before worker processes have started.
 _SMALL = 100_000

@@ -8,10 +8,10 @@ from functools import partial
 from lastword.core.errors import BadInput, HistoryLost
 from lastword.core.position import Position
 from lastword.core.record import Record
-from lastword.kafka.bounded import refuse_unknown_partitions
-from lastword.kafka.connection import Connection
-from lastword.kafka.reading import log_bounds, read_log
-from lastword.replica.store import Store
+from lastword.kafka.client.bounded_read import refuse_unknown_partitions
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import log_bounds, read_log
+from lastword.replica.store.store import Store
 from lastword.replica.watching import Change
 
 

@@ -14,14 +14,14 @@ from lastword.core.codecs import Codec
 from lastword.core.errors import BadInput, ClusterUnreachable, NotReady
 from lastword.core.position import Position
 from lastword.core.row import Row, row_of
-from lastword.kafka.connection import Connection
-from lastword.kafka.writing import Ack
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.writing import Ack
 from lastword.replica.following import Follower
-from lastword.replica.ledger import Ledger
 from lastword.replica.replay import changes_between
 from lastword.replica.settings import ReplicaSettings
 from lastword.replica.state import State
-from lastword.replica.store import Store
+from lastword.replica.store.position_ledger import Ledger
+from lastword.replica.store.store import Store
 from lastword.replica.watching import Change, Watch
 
 _Answer = TypeVar("_Answer")

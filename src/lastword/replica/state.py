@@ -9,7 +9,6 @@ failed        it can't go on; `why` says what to do, and whether it tries again 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,19 +40,3 @@ class State:
         if self.deletes == "uncertain":
             told += ", deletes: uncertain"
         return told + (f" ({self.why})" if self.why else "")
-
-
-class Stopped(Exception):
-    """Long work was told to end before it was done."""
-
-
-class Pace:
-    """How long something takes, by how far it came so far."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-
-    def seconds_left(self, done: int, total: int) -> float | None:
-        """An estimate, or None while it is too early for one."""
-        elapsed = time.monotonic() - self._began
-        return (total - done) * elapsed / done if done and elapsed > 0.5 else None

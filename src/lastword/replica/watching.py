@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from lastword.core.errors import FellBehind, HistoryLost, LastwordError
 from lastword.core.position import Position
 from lastword.core.record import Record
-from lastword.replica.edit import Applied
+from lastword.replica.store.apply_batch import Applied
 
 _Shape = TypeVar("_Shape")
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import msgspec
 
-from lastword.board.live import LiveBoard
-from lastword.board.ranking import Board
 from lastword.core.errors import NotReady
-from lastword.serve import events
-from lastword.serve.answers import Answer, Headers, Refused, json_answer, stopping
-from lastword.serve.outlet import Outlet
-from lastword.serve.streams import Stream, Streams
+from lastword.serve.changes import events
+from lastword.serve.changes.change_streams import Stream, Streams
+from lastword.serve.http.answers import Answer, Headers, Refused, json_answer, stopping
+from lastword.serve.http.backpressure import Outlet
+from lastword.teams.board.live import LiveBoard
+from lastword.teams.board.ranking import Board
 
 _EVERY_S = 1.0
 

@@ -18,11 +18,11 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 from lastword.core.position import Position
-from lastword.replica.store import Store
-from lastword.serve.answers import Answer, Refused
-from lastword.serve.row_streams import RowStreams
-from lastword.serve.streams import Streams
-from lastword.serve.tables import ServedTable
+from lastword.replica.store.store import Store
+from lastword.serve.changes.change_streams import Streams
+from lastword.serve.http.answers import Answer, Refused
+from lastword.serve.tables.row_streams import RowStreams
+from lastword.serve.tables.served_table import ServedTable
 
 _BUCKETS_S = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _TEXTS = [*(str(bound) for bound in _BUCKETS_S), "+Inf"]

@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
-from lastword.board.live import LiveBoard
-from lastword.board.topics import refuse_missing
 from lastword.core.codecs import Codec, codec_named
 from lastword.core.errors import BadInput, ClusterUnreachable
-from lastword.kafka.connection import Connection
-from lastword.kafka.topic_names import refuse_illegal
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_names import refuse_illegal
 from lastword.replica.replica import Replica
 from lastword.replica.settings import ReplicaSettings
-from lastword.serve.access import AccessLog
 from lastword.serve.board import ServedBoard
-from lastword.serve.cluster import ServedCluster
-from lastword.serve.guards import LOOPBACK_NAMES
-from lastword.serve.limits import Limits
-from lastword.serve.server import LOOPBACK, HttpServer, check_free
+from lastword.serve.cluster.cluster_answers import ServedCluster
+from lastword.serve.http.access_log import AccessLog
+from lastword.serve.http.host_check import LOOPBACK_NAMES
+from lastword.serve.http.limits import Limits
+from lastword.serve.http.server import LOOPBACK, HttpServer, check_free
+from lastword.serve.http.tokens import Tokens
 from lastword.serve.service import Service
-from lastword.serve.tables import ServedTable, shown_topic
-from lastword.serve.tokens import Tokens
-from lastword.serve.writes import Writes
+from lastword.serve.tables.served_table import ServedTable, shown_topic
+from lastword.serve.tables.writes import Writes
+from lastword.teams.board.board_topics import refuse_missing
+from lastword.teams.board.live import LiveBoard
 
 # How long writes that are on their way are waited for at a stop.
 _DRAIN_S = 5.0

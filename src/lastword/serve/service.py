@@ -10,30 +10,40 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 from lastword.console import FIRST, page_files
-from lastword.serve.answers import COMMON, Answer, Refused, answered_at, json_answer
 from lastword.serve.board import BoardStream, ServedBoard
-from lastword.serve.bodies import Bodies
-from lastword.serve.cluster import ServedCluster
-from lastword.serve.compression import compressed, is_long
-from lastword.serve.console import Console
-from lastword.serve.events import begins
-from lastword.serve.guards import LOOPBACK_NAMES, RequestHeaders, check_host, check_origin, check_plain
-from lastword.serve.keys import key_of
-from lastword.serve.limits import Limits
+from lastword.serve.changes.change_streams import Stream, Streams
+from lastword.serve.changes.events import begins
+from lastword.serve.cluster.cluster_answers import ServedCluster
+from lastword.serve.http.answers import COMMON, Answer, Refused, answered_at, json_answer
+from lastword.serve.http.backpressure import Streamed
+from lastword.serve.http.bodies import Bodies
+from lastword.serve.http.compression import compressed, is_long
+from lastword.serve.http.console_files import Console
+from lastword.serve.http.host_check import LOOPBACK_NAMES, RequestHeaders, check_host, check_origin, check_plain
+from lastword.serve.http.limits import Limits
+from lastword.serve.http.routes import (
+    METHODS,
+    NOWHERE,
+    OPEN_KINDS,
+    PAGING,
+    Route,
+    is_short,
+    is_write,
+    parameters,
+    route_of,
+)
+from lastword.serve.http.tokens import Tokens
+from lastword.serve.http.unsent_answers import Hold, Unsent
 from lastword.serve.metrics import Metrics, Requests
-from lastword.serve.openapi import document
-from lastword.serve.outlet import Streamed
-from lastword.serve.pages import range_of, rows_answer, values_answer
-from lastword.serve.routes import METHODS, NOWHERE, OPEN_KINDS, PAGING, Route, is_short, is_write, parameters, route_of
-from lastword.serve.row_streams import RowStreams
-from lastword.serve.rows import point_read, row_body, value_body
-from lastword.serve.standing import readiness, standing
-from lastword.serve.streams import Stream, Streams
-from lastword.serve.tables import ServedTable
-from lastword.serve.tokens import Tokens
-from lastword.serve.unsent import Hold, Unsent
-from lastword.serve.waiting import Waiting, position_of
-from lastword.serve.writes import delete_of, lines_answer, put_of, single_answer, writes_of
+from lastword.serve.openapi.document import document
+from lastword.serve.tables.keys import key_of
+from lastword.serve.tables.pages import range_of, rows_answer, values_answer
+from lastword.serve.tables.position_wait import Waiting, position_of
+from lastword.serve.tables.row_answer import point_read, row_body, value_body
+from lastword.serve.tables.row_streams import RowStreams
+from lastword.serve.tables.served_table import ServedTable
+from lastword.serve.tables.table_status import readiness, standing
+from lastword.serve.tables.writes import delete_of, lines_answer, put_of, single_answer, writes_of
 
 _PAGES = 2
 

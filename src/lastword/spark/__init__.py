@@ -8,12 +8,12 @@ from Kafka, and `json_columns`), `writing` (with `encoding`, `json_text`, `check
 
 from __future__ import annotations
 
-from lastword.spark.ending import stop
-from lastword.spark.fold import merge, newest_per_key
-from lastword.spark.records import read_changes, read_records
-from lastword.spark.session import session
-from lastword.spark.table import read_table
-from lastword.spark.writing import Written, write_table
+from lastword.spark.reading.fold import merge, newest_per_key
+from lastword.spark.reading.records import read_changes, read_records
+from lastword.spark.reading.table import read_table
+from lastword.spark.session.session import session
+from lastword.spark.session.shutdown import stop
+from lastword.spark.writing.write_table import Written, write_table
 
 __all__ = [
     "Written",

@@ -11,16 +11,16 @@ from pathlib import Path
 import pyarrow
 from pyspark.sql import SparkSession
 
-from lastword.kafka.connection import Connection
-from lastword.kafka.jars import spark_lock
-from lastword.kafka.java import Java
-from lastword.spark.driver import spark_archive
-from lastword.spark.ending import stop
-from lastword.spark.failures import one_line_failures
-from lastword.spark.fold import shown_rows
-from lastword.spark.json_columns import as_columns
-from lastword.spark.packed_rows import HEADERS_TYPE
-from lastword.spark.session import session
+from lastword.jvm.jars import spark_lock
+from lastword.jvm.java import Java
+from lastword.kafka.client.connection import Connection
+from lastword.spark.reading.fold import shown_rows
+from lastword.spark.reading.json_columns import as_columns
+from lastword.spark.reading.packed_rows import HEADERS_TYPE
+from lastword.spark.session.driver import spark_archive
+from lastword.spark.session.failures import one_line_failures
+from lastword.spark.session.session import session
+from lastword.spark.session.shutdown import stop
 
 # Nothing here reads a topic, so nobody need listen there.
 _NO_CLUSTER = Connection(bootstrap_servers="127.0.0.1:1")

@@ -9,8 +9,8 @@ from shlex import quote
 
 from lastword.core.durable import write_durably
 from lastword.core.home import private_folder
-from lastword.serve.tokens import read_tokens
-from lastword.up.wanted import TOKENS
+from lastword.serve.http.tokens import read_tokens
+from lastword.up.desired_state import TOKENS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,9 @@ import sys
 import time
 from pathlib import Path
 
-from lastword.kafka.liveness import is_held
-from lastword.up.keeping import ClusterKeeper, Keeper
-from lastword.up.wanted import OWNER_LOCK, SUPERVISOR, files_of, load_wanted
+from lastword.processes.process_lock import is_held
+from lastword.up.desired_state import OWNER_LOCK, SUPERVISOR, files_of, load_wanted
+from lastword.up.part_supervisor import ClusterKeeper, Keeper
 
 _LOOK_EVERY_S = 0.2
 _AFTER_FAILURE_S = 1.0

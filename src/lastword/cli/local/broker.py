@@ -1,0 +1,173 @@
+"""The verb `broker`: the local cluster alone."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib.util import find_spec
+
+from lastword.cli import options
+from lastword.cli.local.broker_users import add_user_actions
+from lastword.cli.output import Progress, note, print_json, print_table
+from lastword.core.errors import BadInput, LastwordError, NotFound
+
+
+def parser(verb: str) -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        verb,
+        "A real Apache Kafka cluster on this machine, kept under the home and reachable on loopback only.",
+        "lastword broker start\nlastword broker start --cluster three --brokers 3 --port 19092",
+    )
+    subs = made.add_subparsers(required=True, metavar="ACTION")
+    start_ = options.sub_parser(
+        subs,
+        "start",
+        "start it, or what of it is not running, and return when every broker is registered",
+        "lastword broker start --port 0 --set log.cleaner.threads=2",
+        start,
+    )
+    start_.add_argument("--brokers", type=options.count_argument, metavar="N", help="how many (default 1; set once)")
+    start_.add_argument(
+        "--port", type=options.count_argument, metavar="P", help="of the first broker (default 9092; 0: free ones)"
+    )
+    start_.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="any broker setting, kept for later starts; KEY= gives it back to its default",
+    )
+    start_.add_argument(
+        "--secure",
+        action="store_true",
+        help="let in only who has a password (SCRAM-SHA-256) and a right; lastword is the administrator (set once)",
+    )
+    start_.add_argument("--tls", action="store_true", help="with --secure: over TLS, with certificates made for it")
+    options.sub_parser(subs, "stop", "stop it in order; its topics are kept", "lastword broker stop", stop)
+    status_ = options.sub_parser(
+        subs, "status", "what runs, where; exit code 1 if not all of it", "lastword broker status", status
+    )
+    options.add_json(start_)
+    options.add_json(status_)
+    logs_ = options.sub_parser(
+        subs, "logs", "the last lines of each broker's log", "lastword broker logs --lines 50", logs
+    )
+    logs_.add_argument("--lines", type=options.count_argument, default=20, metavar="N", help="default 20")
+    options.sub_parser(
+        subs,
+        "fetch",
+        "fetch and verify the jars of the broker and of Spark's connector, and prepare Spark to start fast",
+        "lastword broker fetch",
+        fetch,
+    )
+    for sub in subs.choices.values():
+        sub.add_argument("--cluster", default=options.DEFAULT_CLUSTER, metavar="NAME", help="default: default")
+    add_user_actions(subs)
+    return made
+
+
+def start(args: argparse.Namespace) -> int:
+    progress = Progress()
+    cluster = options.local_cluster(args.cluster, progress.line)
+    settings, security = options.settings(args.set), options.security(args)
+    began = cluster.start(brokers=args.brokers, port=args.port, settings=settings, security=security)
+    progress.clear()
+    if args.cluster == options.DEFAULT_CLUSTER and len(began.started) == len(cluster.status()):
+        _keep_from_down(progress)
+    for warning in began.warnings:
+        note(warning)
+    config = cluster.client_file
+    if args.json:
+        print_json(
+            {
+                "bootstrap_servers": began.bootstrap_servers,
+                "started": began.started,
+                "recovered": began.recovered,
+                "cut_off": began.cut_off,
+                "config": config and str(config),
+            }
+        )
+        return 0
+    if began.recovery is not None:
+        print(began.recovery)
+    how = f"ready after {began.seconds:.1f} s" if began.started else "was running already and is ready"
+    print(f"cluster {args.cluster}: {how} at {began.bootstrap_servers}")
+    if config is not None:
+        print(f"it asks for a password; log in as its administrator with  --config {config}")
+    return 0
+
+
+def _keep_from_down(progress: Progress) -> None:
+    """`down` ends what `up` started, and this cluster was started here, unless it was for a running `up`."""
+    upkeep = options.upkeep(progress)
+    if not upkeep.is_supervised:
+        upkeep.disclaim_cluster()
+
+
+def fetch(_args: argparse.Namespace) -> int:
+    from lastword.core.home import default_home, default_jars
+    from lastword.jvm.jars import broker_lock, ensure_jars, spark_lock
+    from lastword.jvm.java import find_java
+    from lastword.kafka.broker.broker_process import Jvm
+    from lastword.kafka.broker.first_start import take_first_broker_start
+
+    progress = Progress()
+    java, cache = find_java(), default_jars(default_home())
+    broker, spark = (ensure_jars(lock, cache, java, progress.line) for lock in (broker_lock(), spark_lock()))
+    take_first_broker_start(Jvm(java=java, jars=broker), cache, progress.line)
+    if all(find_spec(name) is not None for name in ("pyspark", "pyarrow", "pandas")):
+        from lastword.spark.first_start import take_first_start
+
+        try:
+            take_first_start(java, cache, spark, progress.line)
+        except LastwordError as failure:
+            # Kafka needs none of it.
+            progress.clear()
+            note(f"{failure}; everything but Spark is ready")
+    progress.clear()
+    counts = f"{len(broker)} jars of the broker and {len(spark)} of Spark's connector"
+    print(f"{counts} in {cache}, for Java {java.version} from {java.origin}")
+    return 0
+
+
+def stop(args: argparse.Namespace) -> int:
+    progress = Progress()
+    if args.cluster == options.DEFAULT_CLUSTER and options.upkeep(progress).is_running:
+        raise BadInput("cluster default is kept running by  lastword up : end that first with  lastword down")
+    stopped = options.local_cluster(args.cluster, progress.line).stop()
+    print(f"cluster {args.cluster}: {f'{len(stopped)} broker(s) stopped' if stopped else 'was not running'}")
+    return 0
+
+
+def status(args: argparse.Namespace) -> int:
+    brokers = options.local_cluster(args.cluster, print).status()
+    if not brokers:
+        raise NotFound(
+            f"there is no cluster {args.cluster}: make it with  lastword broker start --cluster {args.cluster}"
+        )
+    if args.json:
+        for broker in brokers:
+            print_json({"broker": broker.node_id, "port": broker.port, "pid": broker.pid, "log": str(broker.log)})
+    else:
+        print_table(
+            ["BROKER", "STATE", "ADDRESS", "PID", "LOG"],
+            [
+                [b.node_id, "running" if b.pid else "stopped", f"127.0.0.1:{b.port}", b.pid or "-", b.log]
+                for b in brokers
+            ],
+        )
+    return 0 if all(broker.pid for broker in brokers) else 1
+
+
+def logs(args: argparse.Namespace) -> int:
+    from lastword.kafka.broker.cluster_files import NodeFiles
+
+    brokers = options.local_cluster(args.cluster, print).status()
+    if not brokers:
+        raise NotFound(
+            f"there is no cluster {args.cluster}: make it with  lastword broker start --cluster {args.cluster}"
+        )
+    for broker in brokers:
+        print(f"== broker {broker.node_id}: {broker.log}")
+        sys.stdout.writelines(line + "\n" for line in NodeFiles(folder=broker.log.parent).log_tail(args.lines))
+    return 0

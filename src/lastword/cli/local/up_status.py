@@ -1,0 +1,102 @@
+"""The verb `status`: every part that should run, and how it has fared."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lastword.cli import options
+from lastword.cli.output import Progress, print_json, print_table, when
+from lastword.core.errors import ClusterUnreachable
+from lastword.up.desired_state import TOKENS
+
+if TYPE_CHECKING:
+    from lastword.kafka.broker.local_cluster import LocalCluster
+    from lastword.up.control import PartStatus, Upkeep
+    from lastword.up.part_health import Health
+
+
+def status(args: argparse.Namespace) -> int:
+    cluster, upkeep = options.local_cluster(options.DEFAULT_CLUSTER, print), options.upkeep(Progress())
+    rows = [*_brokers(cluster, upkeep), *_parts(upkeep)]
+    if args.json:
+        for row in rows:
+            print_json(row)
+    elif rows:
+        _print_rows(rows)
+        tokens, passwords = upkeep.folder / TOKENS, cluster.client_file
+        if passwords is not None and tokens.exists():
+            print(locked_line(tokens, passwords))
+    if not any(row["pid"] for row in rows if row["part"] == "broker"):
+        raise ClusterUnreachable(options.NO_LOCAL_CLUSTER)
+    return 0 if all(row["pid"] for row in rows) else 1
+
+
+def locked_line(tokens: Path, passwords: Path | None) -> str:
+    return f"It is locked: HTTP wants a token of {tokens}, Kafka a password of {passwords}"
+
+
+def _brokers(cluster: LocalCluster, upkeep: Upkeep) -> list[dict[str, Any]]:
+    from lastword.kafka.broker.cluster_files import NodeFiles
+    from lastword.processes.process_lock import started_ms
+    from lastword.up.supervisor import CLUSTER
+
+    health = upkeep.part(CLUSTER).health
+    rows = []
+    for broker in cluster.status():
+        since = None if broker.pid is None else started_ms(NodeFiles(folder=broker.log.parent))
+        state = "running" if broker.pid else "stopped"
+        row = _row("broker", state=state, pid=broker.pid, since=since, log=broker.log, health=health)
+        rows.append({**row, "id": broker.node_id, "address": f"127.0.0.1:{broker.port}"})
+    return rows
+
+
+def _parts(upkeep: Upkeep) -> list[dict[str, Any]]:
+    from lastword.teams.parts import SERVE, Choices
+
+    parts = upkeep.status()
+    address = {SERVE: Choices(**upkeep.wanted.choices).url} if parts else {}
+    return [{**_part_row(part), "address": address.get(part.name)} for part in parts]
+
+
+def _part_row(part: PartStatus) -> dict[str, Any]:
+    return _row(part.name, state=part.state, pid=part.pid, since=part.since_ms, log=part.log, health=part.health)
+
+
+def _row(part: str, *, state: str, pid: int | None, since: int | None, log: Path, health: Health) -> dict[str, Any]:
+    """As JSON shows it; times are integer ms."""
+    end = health.last_exit
+    return {
+        "part": part,
+        "id": None,
+        "state": state,
+        "address": None,
+        "pid": pid,
+        "since": since,
+        "restarts": health.restarts,
+        "last_exit": None if end is None else {"at": end.at_ms, "code": end.code, "said": end.said, "told": str(end)},
+        "log": str(log),
+    }
+
+
+def _print_rows(rows: list[dict[str, Any]]) -> None:
+    print_table(
+        ["PART", "ID", "STATE", "ADDRESS", "PID", "SINCE (UTC)", "RESTARTS", "LOG"],
+        [
+            [
+                row["part"],
+                row["id"] or "-",
+                row["state"],
+                row["address"] or "-",
+                row["pid"] or "-",
+                "-" if row["since"] is None else when(row["since"])[:-4],
+                row["restarts"],
+                row["log"],
+            ]
+            for row in rows
+        ],
+    )
+    for row in rows:
+        if end := row["last_exit"]:
+            print(f"{row['part']} {end['told']}, at {when(end['at'])[:-4]}")

@@ -1,0 +1,190 @@
+"""The verbs that write rows: put, delete, load."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import BinaryIO
+
+from lastword.cli import options
+from lastword.cli.output import Progress, print_json
+from lastword.core.codecs import codec_named
+from lastword.core.errors import BadInput
+from lastword.core.record import Headers
+from lastword.core.row_json import MAX_LINE_BYTES, Write, lines_of, write_of_json_line, write_of_kv_line
+
+
+def parser(verb: str) -> argparse.ArgumentParser:
+    made = {"put": _put_parser, "delete": _delete_parser, "load": _load_parser}[verb]()
+    options.add_codecs(made)
+    options.add_connection(made)
+    return made
+
+
+def _put_parser() -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        "put",
+        "Writes a row and prints where it stands once all in-sync replicas have it.",
+        """lastword put user-profiles user-1 '{"name": "Alice"}'
+lastword put settings theme dark --value-codec string --header source=cli""",
+        put,
+    )
+    made.add_argument("topic")
+    made.add_argument("key")
+    made.add_argument("value", help="JSON unless --value-codec says otherwise")
+    _add_headers(made)
+    options.add_json(made)
+    return made
+
+
+def put(args: argparse.Namespace) -> int:
+    value = codec_named(args.value_codec).parse(args.value)
+    return _write(args, value)
+
+
+def _delete_parser() -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        "delete",
+        "Deletes a row by writing a tombstone, whether or not the key is there.",
+        "lastword delete user-profiles user-5",
+        delete,
+    )
+    made.add_argument("topic")
+    made.add_argument("key")
+    _add_headers(made)
+    options.add_json(made)
+    return made
+
+
+def delete(args: argparse.Namespace) -> int:
+    return _write(args, None)
+
+
+def _load_parser() -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        "load",
+        "Writes rows from a file (- for standard input), one on each line. As JSON lines: "
+        '{"key": "user-1", "value": {"age": 25}}, with "headers": [["source", "crm"]] if there are any. '
+        '{"key": "user-1", "tombstone": true} deletes the row; "value": null is the JSON value null, and deletes '
+        'nothing. Raw bytes are "key_base64" and "value_base64". Or as key:value lines, where a value that is the text '
+        "of --null-marker deletes the row. Blank lines hold no row. A mistake stops the load with the number of its "
+        f"line; the rows before it are written. A line has {MAX_LINE_BYTES // 2**20} MiB at most.",
+        """lastword load user-profiles users.jsonl
+echo '{"key": "user-5", "tombstone": true}' | lastword load user-profiles -
+printf 'user-1:{"age": 25}\\nuser-2:NULL\\n' | lastword load user-profiles - --null-marker NULL
+lastword dump user-profiles | lastword load user-profiles-copy -""",
+        load,
+    )
+    made.add_argument("topic")
+    made.add_argument("file", help="- for standard input")
+    made.add_argument(
+        "--format",
+        choices=["auto", "kv", "jsonl"],
+        default="auto",
+        help="JSON lines, or key:value lines; auto: JSON lines if the first character is {",
+    )
+    made.add_argument("--separator", default=":", help="between key and value in kv lines; default :")
+    made.add_argument("--null-marker", metavar="TEXT", help="the value that means a tombstone in kv lines")
+    options.add_json(made)
+    return made
+
+
+def load(args: argparse.Namespace) -> int:
+    from lastword.kafka.client import loading
+
+    if not args.separator:
+        raise BadInput("--separator is empty: give the text between key and value")
+    connection = options.connection(args)
+    progress = Progress("loading")
+    times: list[float] = []
+    with _opened(args.file) as file:
+        size = os.fstat(file.fileno()).st_size if file.seekable() else 0
+        loaded = loading.load(
+            connection,
+            args.topic,
+            _writes(args, lines_of(file), at_start=lambda: times.append(time.monotonic())),
+            progress=lambda done: progress.share(done, _share_read(file, size)),
+        )
+    progress.clear()
+    if args.json:
+        print_json({"acknowledged": loaded, "seconds": round(time.monotonic() - times[0], 6)})
+    else:
+        print(f"{loaded} records acknowledged")
+    return 0
+
+
+def _write(args: argparse.Namespace, value: bytes | None) -> int:
+    from lastword.kafka.client.writing import Writer
+
+    key_codec = codec_named(args.key_codec)
+    key = key_codec.parse(args.key)
+    if value is not None:
+        key_codec.checked_key(key)
+    headers = _headers(args.header)
+    with Writer(options.connection(args), args.topic) as writer:
+        ack = writer.write(key, value, headers)
+    if args.json:
+        print_json({"partition": ack.partition, "offset": ack.offset, "position": str(ack.position)})
+    else:
+        print(f"{args.topic}[{ack.partition}] offset {ack.offset}, position {ack.position}")
+    return 0
+
+
+def _add_headers(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--header", action="append", default=[], metavar="K=V", help="a header; may be repeated")
+
+
+def _headers(given: list[str]) -> Headers:
+    pairs = []
+    for text in given:
+        name, found, value = text.partition("=")
+        if not found or not name:
+            raise BadInput(f"--header {text!r}: write it like source=cli")
+        options.utf8(name)
+        pairs.append((name, options.utf8(value)))
+    return tuple(pairs)
+
+
+def _opened(name: str) -> AbstractContextManager[BinaryIO]:
+    if name == "-" and sys.stdin is None:
+        raise BadInput("standard input is closed: give a file")
+    if name == "-":
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return Path(name).open("rb", buffering=1024 * 1024)
+    except OSError as failure:
+        raise BadInput(f"{name}: {failure.strerror}: give a file, or - for standard input") from None
+
+
+def _share_read(file: BinaryIO, size: int) -> float | None:
+    """How much of a file has been read, from 0 to 1; None for a pipe, whose end nobody knows."""
+    return min(1.0, file.tell() / size) if size else None
+
+
+def _writes(args: argparse.Namespace, lines: Iterable[bytes], *, at_start: Callable[[], None]) -> Iterator[Write]:
+    """The writes that the lines ask for; blank lines hold no row and are passed over."""
+    key_codec, value_codec = codec_named(args.key_codec), codec_named(args.value_codec)
+    form = None if args.format == "auto" else args.format
+    at_start()
+    for number, line in enumerate(lines, 1):
+        text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+        if text.isspace():
+            continue
+        if form is None:
+            form = "jsonl" if text.lstrip().startswith(b"{") else "kv"
+        if form == "jsonl":
+            yield write_of_json_line(text, number, key_codec, value_codec)
+        else:
+            yield write_of_kv_line(
+                text.rstrip(b"\r\n"),
+                number,
+                key_codec,
+                value_codec,
+                separator=args.separator,
+                null_marker=args.null_marker,
+            )

@@ -1,0 +1,129 @@
+"""The verb `board`: the teams in order, live on a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from lastword.cli import options
+from lastword.cli.output import Progress, print_json, print_table, printable, when
+
+if TYPE_CHECKING:
+    from lastword.teams.board.live import LiveBoard
+    from lastword.teams.board.ranking import Board
+
+_EVERY_S = 1.0
+# Of reading both topics from where the board's state ends.
+_PATIENCE_S = 600.0
+
+_EXAMPLE = """\
+lastword board
+lastword board --once
+lastword board --json | jq .actions
+lastword board --refused
+lastword board --create"""
+
+
+def parser(verb: str) -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        verb,
+        "The board of the teams: badges, lag, actions, processed and flagged users, and how fast they grow; by badges, "
+        "then by actions, then by name. On a terminal it is drawn anew every second until Ctrl-C, in a pipe it is "
+        "printed once. It only reads: `lastword serve --board` keeps what was counted in board_state. A value that is "
+        "not known is shown as `-`, and `reset` marks a team whose counters went back.",
+        _EXAMPLE,
+        board,
+    )
+    made.add_argument("--once", action="store_true", help="print it once, on a terminal too")
+    made.add_argument(
+        "--refused", action="store_true", help="what was refused instead: by team and reason, and the last records"
+    )
+    made.add_argument(
+        "--create",
+        action="store_true",
+        help="first make the topics new_users, actions and team_stats where they are missing, as teams need them",
+    )
+    options.add_json(made)
+    options.add_connection(made)
+    return made
+
+
+def board(args: argparse.Namespace) -> int:
+    from lastword.demo.demo_topics import make_fraud_topics
+    from lastword.teams.board.board_topics import refuse_missing
+    from lastword.teams.board.live import LiveBoard
+
+    connection = options.connection(args)
+    if args.create:
+        make_fraud_topics(connection)
+    refuse_missing(connection)
+    progress = Progress()
+    progress.step("reading the board")
+    with LiveBoard(connection, writes=False) as live:
+        first = live.wait_until_ready(_PATIENCE_S)
+        progress.clear()
+        if args.refused:
+            _print_refused(first, as_json=args.json)
+        elif args.json:
+            for team in first.as_json()["teams"]:
+                print_json(team)
+        elif args.once or not sys.stdout.isatty():
+            _print_once(first)
+        else:
+            _follow(live)
+    return 0
+
+
+def _print_once(found: Board) -> None:
+    from lastword.cli.teams.board_drawing import lines_of
+
+    for line in lines_of(found):
+        print(line)
+
+
+def _follow(live: LiveBoard) -> None:
+    """Draws it in place, until it is interrupted."""
+    from lastword.cli.teams.board_drawing import Drawing
+
+    drawing = Drawing(sys.stdout)
+    try:
+        while True:
+            drawing.draw(live.board)
+            time.sleep(_EVERY_S)
+    finally:
+        drawing.end()
+
+
+def _print_refused(found: Board, *, as_json: bool) -> None:
+    refused = found.refused_json()
+    if as_json:
+        for each in refused["last"]:
+            print_json(each)
+        return
+    if not refused["counts"]:
+        print("nothing was refused")
+        return
+    print_table(
+        ["TEAM", "COUNT", "REASON", "MEANING"],
+        [[_name(each["team"]), each["count"], each["reason"], each["meaning"]] for each in refused["counts"]],
+    )
+    print()
+    print_table(
+        ["TIME (UTC)", "RECORD", "TEAM", "REASON", "VALUE"],
+        [
+            [
+                when(each["time"]),
+                f"{each['topic']}[{each['partition']}] {each['offset']}",
+                _name(each["team"]),
+                each["words"],
+                "<tombstone>" if each["excerpt"] is None else printable(each["excerpt"]),
+            ]
+            for each in refused["last"]
+        ],
+    )
+
+
+def _name(team: str | None) -> str:
+    return "-" if team is None else printable(team)

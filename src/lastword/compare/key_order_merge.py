@@ -1,0 +1,222 @@
+"""Two tables in key order beside each other, a stretch at a time, and what becomes of the rows that differ.
+
+Both sides are asked for the page at one cursor. The keys up to the end of the shorter page are a stretch, and the next
+one begins there; so two pages are all that is kept, however large the tables are, and equal tables are read once.
+
+A row that differs is looked at again, on both sides in turn, and each side is first asked to reach where the other was:
+then what one of them had not read yet is read, and a difference that stays contradicts the law. It counts when it does
+so several times in a row, because a server tells its position a moment after its rows have changed. Rows that have left
+one side with their records are not waited for: the other side may remove them much later.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import NamedTuple
+
+from lastword.compare.remote_table import Page, Side, Whereabouts
+from lastword.compare.row_consistency import Row, Seen, concerned, contradict, only_log_starts_explain
+from lastword.core.errors import BadInput
+from lastword.core.position import Position
+
+# How many unexplained keys are kept to be shown.
+SHOWN = 10
+# Before each look at the rows that differ, and how many looks in a row must contradict each other. Once enough of the
+# rows are known, one such look is enough to count the others.
+_PAUSES_S = (0.0, 0.05, 0.1, 0.2, 0.2, 0.3, 0.3)
+_LOOKS = 4
+_NOWHERE = Position()
+
+Pair = tuple[Row | None, Row | None]
+Tell = Callable[[int], None]
+
+
+class Difference(NamedTuple):
+    key: bytes
+    first: Row | None
+    second: Row | None
+
+
+@dataclass(kw_only=True)
+class Comparison:
+    """What was found, and how many rows there were of each kind."""
+
+    # Everything before it was compared: the lower of where the two sides were when it began.
+    position: Position = _NOWHERE
+    # Of each side, when it was last asked: its rows are the fold from there on.
+    log_starts: tuple[Position, Position] = (_NOWHERE, _NOWHERE)
+    equal: int = 0
+    # Rows that differ as they may while one side has not read as far as the other.
+    explained: int = 0
+    # Rows that one side still has and the other no longer, because their records left the topic at its start.
+    left: int = 0
+    different: int = 0
+    # The first of those that differ for no good reason.
+    differences: list[Difference] = field(default_factory=list)
+
+
+class _Look(NamedTuple):
+    """The rows of some keys on one side, with their positions and log starts as in Seen."""
+
+    rows: dict[bytes, Row]
+    position: Position
+    log_start: Position
+    after: Whereabouts
+
+    @property
+    def upto(self) -> Position:
+        return self.after.position
+
+    def seen(self, key: bytes) -> Seen:
+        return Seen(self.rows.get(key), self.position, self.upto, self.log_start, self.after.topic_log_start)
+
+
+class Merge:
+    """Compares two sides; of two logs (`one_log` false) not by place and time, because their offsets mean nothing."""
+
+    def __init__(
+        self,
+        first: Side,
+        second: Side,
+        *,
+        one_log: bool = True,
+        tell: Tell = lambda _: None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._first = first
+        self._second = second
+        self._one_log = one_log
+        self._tell = tell
+        self._pause = pause
+        self._found = Comparison()
+        # The log starts that each side has told so far.
+        self._log_starts: dict[Side, Position] = {}
+
+    def compare(self) -> Comparison:
+        found, cursor, done = self._found, None, b""
+        self._log_starts = {side: side.whereabouts().log_start for side in (self._first, self._second)}
+        while True:
+            one, two = self._first.page(cursor, _NOWHERE), self._second.page(cursor, _NOWHERE)
+            if cursor is None:
+                found.position = lower(one.position, two.position)
+            if cursor is not None and any(page.rows and page.rows[0].key <= done for page in (one, two)):
+                raise BadInput(
+                    "the pages of a table do not come in the order of its keys: serve it with key=bytes on both sides "
+                    "and compare again"
+                )
+            last, following = _end(one, two)
+            self._stretch(cursor, last, one.rows, two.rows)
+            self._tell(found.equal + found.explained + found.left + found.different)
+            found.log_starts = self._log_starts[self._first], self._log_starts[self._second]
+            if following is None or last is None:
+                return found
+            cursor, done = following, last
+
+    def _stretch(self, cursor: str | None, last: bytes | None, one: list[Row], two: list[Row]) -> None:
+        differing: dict[bytes, Pair] = {}
+        for first, second in joined(_upto(one, last), _upto(two, last)):
+            if self._same(first, second):
+                self._found.equal += 1
+            else:
+                row = first or second
+                assert row is not None  # noqa: S101  one of the two has given the key
+                differing[row.key] = (first, second)
+        if differing:
+            self._settle(cursor, last, differing)
+
+    def _settle(self, cursor: str | None, last: bytes | None, differing: dict[bytes, Pair]) -> None:
+        """Looks again until nothing differs, or it has been looked at often enough to say what it is."""
+        found = self._found
+        looks = _LOOKS if found.different < SHOWN else 1
+        contradicted, left = dict.fromkeys(differing, 0), set[bytes]()
+        two = self._look(self._second, cursor, last, differing, _NOWHERE)
+        for pause_s in _PAUSES_S[: looks * 2]:
+            self._pause(pause_s)
+            before, goal = two, self._goal(differing, two.upto)
+            one = self._look(self._first, cursor, last, differing, goal)
+            two = self._look(self._second, cursor, last, differing, self._goal(differing, one.upto))
+            is_level = one.position.covers(goal) and two.position.covers(self._goal(differing, one.upto))
+            for key in list(differing):
+                tried = [(one.seen(key), other.seen(key)) for other in (before, two)]
+                if any(self._same(a.row, b.row) for a, b in tried):
+                    found.equal += one.rows.get(key) is not None
+                    del differing[key], contradicted[key]
+                    continue
+                differing[key] = (one.rows.get(key), two.rows.get(key))
+                is_wrong = not self._one_log or any(contradict(a, b) for a, b in tried)
+                contradicted[key] = contradicted[key] + 1 if is_wrong else 0
+                if self._one_log and any(only_log_starts_explain(a, b) for a, b in tried):
+                    left.add(key)
+            # Where one of them does not get on, a row that is explained stays so.
+            if all(
+                count >= looks or (count == 0 and (not is_level or key in left)) for key, count in contradicted.items()
+            ):
+                break
+        for key, (first, second) in differing.items():
+            if contradicted[key] < looks:
+                found.left += key in left
+                found.explained += key not in left
+                continue
+            found.different += 1
+            if len(found.differences) < SHOWN:
+                found.differences.append(Difference(key, first, second))
+
+    def _look(
+        self, side: Side, cursor: str | None, last: bytes | None, keys: Collection[bytes], reach: Position
+    ) -> _Look:
+        """The rows of the keys, from the cursor to the last key: more than a page when rows have come meanwhile."""
+        page = side.page(cursor, reach)
+        # For what later pages have, it is true as well.
+        position, log_start, rows = page.position, self._log_starts[side], dict[bytes, Row]()
+        while True:
+            rows |= {row.key: row for row in page.rows if row.key in keys}
+            if page.following is None or (last is not None and page.rows[-1].key >= last):
+                after = side.whereabouts()
+                self._log_starts[side] = after.log_start
+                return _Look(rows, position, log_start, after)
+            page = side.page(page.following, _NOWHERE)
+
+    def _goal(self, differing: dict[bytes, Pair], upto: Position) -> Position:
+        """What the other side has to reach, in the partitions on which it depends."""
+        if not self._one_log:
+            return _NOWHERE
+        partitions = set[int]().union(*(concerned(*pair) for pair in differing.values()))
+        return Position({partition: upto[partition] for partition in partitions if partition in upto})
+
+    def _same(self, one: Row | None, other: Row | None) -> bool:
+        if self._one_log or one is None or other is None:
+            return one == other
+        return (one.value, one.headers) == (other.value, other.headers)
+
+
+def joined(one: Iterator[Row], two: Iterator[Row]) -> Iterator[Pair]:
+    """The rows of two sides by key, in key order; None beside a row that only one side has."""
+    first, second = next(one, None), next(two, None)
+    while first is not None or second is not None:
+        if second is None or (first is not None and first.key < second.key):
+            yield first, None
+            first = next(one, None)
+        elif first is None or second.key < first.key:
+            yield None, second
+            second = next(two, None)
+        else:
+            yield first, second
+            first, second = next(one, None), next(two, None)
+
+
+def lower(one: Position, other: Position) -> Position:
+    """What both have reached: for each partition the smaller offset."""
+    return Position({p: min(one.get(p, 0), other.get(p, 0)) for p in one.keys() | other.keys()})
+
+
+def _end(one: Page, two: Page) -> tuple[bytes | None, str | None]:
+    """The last key that both pages tell about, and the cursor after it; None when both are the last page."""
+    ends = [(page.rows[-1].key, page.following) for page in (one, two) if page.following is not None]
+    return min(ends, default=(None, None), key=lambda end: end[0] or b"")
+
+
+def _upto(rows: list[Row], last: bytes | None) -> Iterator[Row]:
+    return iter(rows) if last is None else takewhile(lambda row: row.key <= last, rows)

@@ -1,0 +1,132 @@
+"""One table at one server, as a comparison asks for it: how it stands, its pages, its position."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from lastword.compare.row_consistency import Row
+from lastword.core.codecs import codec_named
+from lastword.core.errors import BadInput
+from lastword.core.http_client import Server, ServerRefused
+from lastword.core.position import Position
+
+_NOT_REACHED = ("position_not_reached", "too_many_waiting")
+
+
+class Page(NamedTuple):
+    """Rows in key order, the cursor to those after them (None after the last), and the position they have."""
+
+    rows: list[Row]
+    following: str | None
+    position: Position
+
+
+class Whereabouts(NamedTuple):
+    """How far a side is: see `Seen` for what each of these says of an answer."""
+
+    position: Position
+    log_start: Position = Position()
+    topic_log_start: Position = Position()
+
+
+class Side(Protocol):
+    def page(self, cursor: str | None, reach: Position) -> Page:
+        """The page at a cursor, once the side has reached the position, or has not for as long as it waits."""
+
+    def whereabouts(self) -> Whereabouts:
+        """How far the side is now: at least as far as all that it has answered."""
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """What a server says of a table."""
+
+    name: str
+    key: str
+    value: str
+    state: str
+    position: str
+    topic_id: str | None
+    rows: int | None
+    deletes: str
+    # Empty from a server that does not say.
+    log_start: str = ""
+    topic_log_start: str = ""
+
+
+class _Tables(msgspec.Struct):
+    tables: list[Standing]
+
+
+class _Row(msgspec.Struct, gc=False):
+    partition: int
+    offset: int
+    timestamp: int
+    key: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    value: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    # What stands instead of them where a codec can't read the bytes.
+    key_base64: bytes = b""
+    value_base64: str = ""
+    headers: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _Page(msgspec.Struct):
+    rows: list[_Row]
+    next: str | None
+    position: str
+
+
+def tables_of(server: Server) -> dict[str, Standing]:
+    """All that a server serves, by name."""
+    return {standing.name: standing for standing in server.get("/tables", {}, _Tables).tables}
+
+
+class ServedSide:
+    """A table of a server."""
+
+    def __init__(self, server: Server, standing: Standing) -> None:
+        self.url = server.url
+        self.name = standing.name
+        self._server = server
+        self._path = f"/tables/{standing.name}"
+        self._key_codec = codec_named(standing.key)
+        # Partitions that did not get where the other side was: they are not waited for again.
+        self.behind: dict[int, int] = {}
+
+    def page(self, cursor: str | None, reach: Position) -> Page:
+        query = {} if cursor is None else {"cursor": cursor}
+        wanted = Position({p: offset for p, offset in reach.items() if p not in self.behind})
+        if wanted:
+            try:
+                return self._asked({**query, "min_position": str(wanted)})
+            except ServerRefused as refused:
+                if refused.code not in _NOT_REACHED:
+                    raise
+        page = self._asked(query)
+        self.behind |= {p: offset for p, offset in wanted.items() if page.position.get(p, 0) < offset}
+        return page
+
+    def whereabouts(self) -> Whereabouts:
+        now = self.standing()
+        return Whereabouts(*(Position.parse(text) for text in (now.position, now.log_start, now.topic_log_start)))
+
+    def standing(self) -> Standing:
+        return self._server.get(self._path, {}, Standing)
+
+    def _asked(self, query: dict[str, str]) -> Page:
+        told = self._server.get(f"{self._path}/rows", query, _Page)
+        rows = list(map(self._row, told.rows))
+        if any(one.key >= other.key for one, other in pairwise(rows)):
+            # A 4-byte int among those of 8, say, or JSON with space around it: what is shown does not tell the bytes.
+            raise BadInput(
+                f"{self.name} at {self.url} has keys that the codec {self._key_codec.name} does not show to the byte: "
+                "serve it with key=bytes on both sides and compare again"
+            )
+        return Page(rows, told.next if rows else None, Position.parse(told.position))
+
+    def _row(self, told: _Row) -> Row:
+        key = self._key_codec.from_json(told.key) if isinstance(told.key, msgspec.Raw) else told.key_base64
+        value = bytes(told.value) if isinstance(told.value, msgspec.Raw) else f"base64 {told.value_base64}".encode()
+        return Row(key, value, told.partition, told.offset, told.timestamp, bytes(told.headers))

@@ -1,0 +1,148 @@
+"""One broker as a process: formatting its data folder, starting it detached or under a warden."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from lastword.core.durable import write_durably
+from lastword.core.errors import BrokerFailed
+from lastword.jvm.class_archive import ClassArchive, class_archive
+from lastword.jvm.jars import broker_lock
+from lastword.jvm.java import COMPILE_LATER, Java
+from lastword.jvm.quoting import quoted
+from lastword.kafka.broker.broker_log import refused_setting, without_frames
+from lastword.kafka.broker.cluster_files import ClusterSpec, NodeFiles
+from lastword.processes import warden
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jvm:
+    """The Java that runs the brokers, and the jars they are made of."""
+
+    java: Java
+    jars: tuple[Path, ...]
+
+    # How it starts: with a class archive.
+    options: tuple[str, ...] = ()
+
+    @property
+    def class_path(self) -> tuple[Path, ...]:
+        return tuple(jar for jar in self.jars if "javaagent" not in jar.name)
+
+    def command(self, main_class: str, *arguments: str, options: Sequence[str] = ()) -> list[str]:
+        class_path = os.pathsep.join(map(str, self.class_path))
+        return [str(self.java.executable), *self.options, *options, "-cp", class_path, main_class, *arguments]
+
+
+def broker_archive(jvm: Jvm, cache: Path) -> ClassArchive | None:
+    """The archive of the broker's classes; None where the JVM keeps one by itself, as Java does from 19 on."""
+    if jvm.java.version >= 19:
+        return None
+    return class_archive(jvm.java, cache.absolute(), broker_lock().folder_name, jvm.class_path)
+
+
+def archive_options(jvm: Jvm, cache: Path) -> tuple[str, ...]:
+    """What a broker is started with to map its classes; nothing where they have to be kept first."""
+    archive = broker_archive(jvm, cache)
+    if archive is None:
+        own = cache / f"broker-java{jvm.java.version}.jsa"
+        return "-XX:+AutoCreateSharedArchive", f"-XX:SharedArchiveFile={own}", "-Xlog:cds=off"
+    return archive.options if archive.unfinished is None else ()
+
+
+def format_data(jvm: Jvm, files: NodeFiles, spec: ClusterSpec, secret: Sequence[str], turn: IO[str]) -> None:
+    """Makes the data folder a broker of this cluster, with Kafka's own tool, which is told what is `secret`, too."""
+    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dlog4j2.level=ERROR"]
+    java, *words = jvm.command(
+        "kafka.tools.StorageTool",
+        *("format", "--cluster-id", spec.cluster_id, "--config", str(files.properties), *secret),
+        options=quick,
+    )
+    # In a file: everyone on the machine can read a command line.
+    arguments = files.format_arguments
+    write_durably(arguments, "\n".join(map(quoted, words)).encode())
+    try:
+        done = subprocess.run(
+            [java, f"@{arguments}"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            env={**os.environ, "LC_ALL": "C.UTF-8"},
+            # It holds our turn too: were we killed, the next command must wait until it has ended.
+            pass_fds=[turn.fileno()],
+            umask=0o077,
+        )
+    finally:
+        arguments.unlink()
+    if done.returncode != 0:
+        said = without_frames((done.stdout + done.stderr).splitlines())
+        reason = refused_setting(said) or "see the lines below"
+        raise BrokerFailed(f"formatting {files.data} failed: {reason}", log_tail=said)
+
+
+def broker_command(jvm: Jvm, files: NodeFiles) -> list[str]:
+    options = [
+        "-Xms128m",
+        "-Xmx1g",
+        "-XX:+UseSerialGC",
+        *COMPILE_LATER,
+        f"-Dlog4j2.configurationFile={files.logging.name}",  # in the broker's folder, where it runs
+        "-Djava.awt.headless=true",
+    ]
+    if jvm.java.version >= 22:
+        options.append("--enable-native-access=ALL-UNNAMED")
+    return jvm.command("kafka.Kafka", str(files.properties), options=options)
+
+
+def start_detached(commands: list[tuple[list[str], NodeFiles]]) -> None:
+    """Starts brokers that outlive this process."""
+    for command, files in commands:
+        warden.spawn(command, detached=True, preexec=None, **_places(files)).wait()
+
+
+class Warden:
+    """The process that ends our brokers when we end, however that happens; `remove` is a folder that goes with them."""
+
+    def __init__(self, remove: Path | None) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", warden.__file__, str(os.getpid()), str(remove or "")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        asking, hearing = self._process.stdin, self._process.stdout
+        assert asking is not None and hearing is not None  # noqa: S101, PT018 - Popen's types don't know our pipes
+        self._asking, self._hearing = asking, hearing
+
+    def start(self, commands: list[tuple[list[str], NodeFiles]]) -> None:
+        """Starts brokers that end with this process."""
+        asked = json.dumps([{"command": command, **_places(files)} for command, files in commands])
+        try:
+            self._asking.write(asked.encode() + b"\n")
+            self._asking.flush()
+            heard = self._hearing.readline().decode().strip()
+        except BrokenPipeError:
+            heard = ""
+        if heard != "started":
+            raise BrokerFailed(f"the brokers could not be started: {heard or 'their warden is gone'}: try again")
+
+    def dismiss(self) -> None:
+        """Lets it go, and with it whatever brokers still run."""
+        for stream in (self._asking, self._hearing):
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+        self._process.wait()
+
+
+def _places(files: NodeFiles) -> dict[str, str]:
+    return {"lock": str(files.running), "pid": str(files.pid), "output": str(files.output)}

@@ -1,0 +1,281 @@
+"""What a local cluster is on disk: its description, and for each broker a folder with settings, log and data.
+
+clusters/NAME/cluster.json          name, cluster id, brokers with their ports, extra broker settings
+clusters/NAME/cluster.lock          held while a command starts or stops the cluster
+clusters/NAME/node-1/server.properties, broker-logging.properties
+clusters/NAME/node-1/broker.log     what the broker says (rolled at 20 MB)
+clusters/NAME/node-1/broker.out     what its JVM says
+clusters/NAME/node-1/running.lock   held by the broker's process as long as it lives
+clusters/NAME/node-1/pid
+clusters/NAME/node-1/data/          Kafka's own
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import get_args
+
+from lastword.core.durable import write_durably
+from lastword.core.errors import BadInput, BrokerFailed
+from lastword.core.home import private_folder
+from lastword.kafka.broker.broker_log import last_lines
+from lastword.kafka.broker.security import Security
+
+# Settings that tie the parts of a local cluster together; changing one by hand would only break it.
+_OURS = ("process.roles", "node.id", "listeners", "advertised.listeners", "log.dir", "log.dirs", "metadata.log.dir")
+_OURS_PREFIXES = (
+    *("controller.", "listener.", "inter.broker.", "early.start."),
+    # What locks it.
+    *("sasl.", "ssl.", "security.", "authorizer.", "super.users", "allow.everyone.", "principal.", "config.providers"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerSpec:
+    node_id: int
+    port: int
+    controller_port: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterSpec:
+    name: str
+    cluster_id: str
+    brokers: tuple[BrokerSpec, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    security: Security = "open"
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(f"127.0.0.1:{broker.port}" for broker in self.brokers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeFiles:
+    """The places of one broker."""
+
+    folder: Path
+
+    @property
+    def properties(self) -> Path:
+        return self.folder / "server.properties"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "broker.log"
+
+    @property
+    def output(self) -> Path:
+        return self.folder / "broker.out"
+
+    @property
+    def logging(self) -> Path:
+        return self.folder / "broker-logging.properties"
+
+    @property
+    def running(self) -> Path:
+        return self.folder / "running.lock"
+
+    @property
+    def pid(self) -> Path:
+        return self.folder / "pid"
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def format_arguments(self) -> Path:
+        """What the formatting tool is told, while it runs."""
+        return self.folder / "format.arguments"
+
+    def is_formatted(self) -> bool:
+        return (self.data / "meta.properties").exists()
+
+    def has_run(self) -> bool:
+        return (self.data / "__cluster_metadata-0").is_dir()
+
+    def was_stopped_cleanly(self) -> bool:
+        """Kafka leaves a marker when it closes its logs in order, and removes it when it opens them."""
+        return (self.data / ".kafka_cleanshutdown").exists()
+
+    def log_size(self) -> int:
+        return self.log.stat().st_size if self.log.exists() else 0
+
+    def log_tail(self, lines: int = 12, *, since: int = 0) -> tuple[str, ...]:
+        """The last lines of what the broker and its JVM said; `since` leaves out what the log held at that size."""
+        said = [
+            line
+            for path, start in ((self.log, since), (self.output, 0))
+            if path.exists()
+            for line in last_lines(path, lines, start)
+        ]
+        return tuple(said[max(0, len(said) - lines) :])
+
+
+def new_cluster_id() -> str:
+    # Not with a dash in front, as one in 64 would have: Kafka's tools take it for an option.
+    return next(text for text in iter(_random_id, None) if not text.startswith("-"))
+
+
+def _random_id() -> str:
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+
+def check_cluster_name(name: str) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name):
+        raise BadInput(f"cluster name {name!r}: use letters, digits, '-', '_' and '.', at most 64, no '.' in front")
+
+
+def check_settings(settings: Mapping[str, str]) -> None:
+    for name in settings:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            raise BadInput(f"--set {name}: not the name of a setting: write it like log.cleaner.threads=2")
+        if name in _OURS or name.startswith(_OURS_PREFIXES):
+            raise BadInput(f"--set {name}: lastword sets this one itself; see --port, --secure and --tls")
+
+
+def load_spec(folder: Path) -> ClusterSpec | None:
+    """The cluster described in `folder`, or None when there is none."""
+    path = folder / "cluster.json"
+    try:
+        told = json.loads(path.read_text())
+        brokers = tuple(BrokerSpec(**broker) for broker in told["brokers"])
+        numbers = [number for broker in brokers for number in asdict(broker).values()]
+        if not numbers or not all(isinstance(number, int) for number in numbers):
+            raise ValueError("its brokers have no ports")
+        spec = ClusterSpec(**{**told, "brokers": brokers})
+        if spec.security not in get_args(Security):
+            raise ValueError(f"it knows no security {spec.security!r}")
+        return spec
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError) as damage:
+        raise BrokerFailed(
+            f"{path} can't be read ({damage}): restore it, or stop the cluster and remove the folder {folder} "
+            "to start afresh (its topics go with it)"
+        ) from None
+
+
+def clusters_folder(home: Path) -> Path:
+    """Where the local clusters of a home are, each in a folder of its name."""
+    return home / "clusters"
+
+
+def is_of_home(home: Path, cluster_id: str) -> bool:
+    """Whether a local cluster that lives under the home has this id; one that can't be read is none."""
+    for folder in clusters_folder(home).glob("*"):
+        with suppress(BrokerFailed):
+            spec = load_spec(folder)
+            if spec is not None and spec.cluster_id == cluster_id:
+                return True
+    return False
+
+
+def save_spec(folder: Path, spec: ClusterSpec) -> None:
+    private_folder(folder)
+    write_durably(folder / "cluster.json", json.dumps(asdict(spec), indent=2).encode())
+
+
+def remove_spec(folder: Path) -> None:
+    (folder / "cluster.json").unlink(missing_ok=True)
+
+
+def node_files(folder: Path, broker: BrokerSpec) -> NodeFiles:
+    return NodeFiles(folder=folder / f"node-{broker.node_id}")
+
+
+def nodes_on_disk(folder: Path) -> dict[int, NodeFiles]:
+    """Every broker that has a folder here, whatever cluster.json says or fails to say."""
+    nodes = (path for path in folder.glob("node-*") if path.name[5:].isdecimal())
+    return dict(sorted((int(path.name[5:]), NodeFiles(folder=path)) for path in nodes))
+
+
+def check_data_belongs(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec) -> bool:
+    """Whether the data folder is formatted; BrokerFailed when it is another cluster's or another broker's."""
+    try:
+        text = (files.data / "meta.properties").read_text()
+    except FileNotFoundError:
+        return False
+    told = dict(line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
+    for name, expected in (("cluster.id", spec.cluster_id), ("node.id", str(broker.node_id))):
+        if told.get(name) != expected:
+            raise BrokerFailed(
+                f"{files.data} belongs to another cluster ({name} is {told.get(name)}, expected {expected}): "
+                "move it back where it came from, or start a cluster with another --cluster NAME"
+            )
+    return True
+
+
+def write_settings(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec, secure: Mapping[str, str]) -> None:
+    """The broker's server.properties and its logging settings; `secure` has what it is told of security."""
+    if "," in str(files.data):
+        raise BadInput(f"{files.data} has a comma, where Kafka sees two folders: set LASTWORD_HOME to another one")
+    files.folder.mkdir(parents=True, exist_ok=True)
+    lines = {**_server_properties(files, spec, broker), **secure, **spec.settings}
+    text = "".join(f"{name}={_escaped(value)}\n" for name, value in lines.items())
+    write_durably(files.properties, text.encode())
+    files.logging.write_text(_LOGGING.format(log=files.log.name))
+
+
+def _escaped(value: str) -> str:
+    """The value as Java's properties files have it: they are Latin-1, and a backslash is not itself."""
+    units = value.encode("utf-16-be")
+    codes = [int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2)]
+    return "".join(chr(code) if 32 < code < 127 and code != ord("\\") else f"\\u{code:04x}" for code in codes)
+
+
+def _server_properties(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec) -> dict[str, str]:
+    copies = min(3, len(spec.brokers))
+    clients = f"{'PLAINTEXT' if spec.security == 'open' else 'CLIENTS'}://127.0.0.1:{broker.port}"
+    return {
+        "process.roles": "broker,controller",
+        "node.id": str(broker.node_id),
+        "controller.quorum.voters": ",".join(f"{b.node_id}@127.0.0.1:{b.controller_port}" for b in spec.brokers),
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"{clients},CONTROLLER://127.0.0.1:{broker.controller_port}",
+        "advertised.listeners": clients,
+        "log.dirs": str(files.data),
+        "default.replication.factor": str(copies),
+        "min.insync.replicas": str(max(1, copies - 1)),
+        "offsets.topic.replication.factor": str(copies),
+        "transaction.state.log.replication.factor": str(copies),
+        "transaction.state.log.min.isr": str(max(1, copies - 1)),
+        # A laptop's cluster has a handful of groups and transactions: 50 partitions of each would only slow the start.
+        "offsets.topic.num.partitions": "5",
+        "transaction.state.log.num.partitions": "5",
+        # A mistyped topic name must be an error, not a new topic.
+        "auto.create.topics.enable": "false",
+        "group.initial.rebalance.delay.ms": "0",
+        # The cleaner looks for work every half second, not every 15: here someone is waiting for it.
+        "log.cleaner.backoff.ms": "500",
+        # A killed broker may register again only when its old session has run out: 3 s to wait, not 9.
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
+        "log.cleaner.dedupe.buffer.size": str(64 * 1024 * 1024),
+    }
+
+
+# Its paths are relative to the broker's folder, where it runs: no letter of the home's name can then mean anything.
+_LOGGING = """\
+rootLogger.level=INFO
+rootLogger.appenderRef.file.ref=file
+appender.file.type=RollingFile
+appender.file.name=file
+appender.file.fileName={log}
+appender.file.filePattern={log}.%i
+appender.file.layout.type=PatternLayout
+appender.file.layout.pattern=%d %p %m (%c{{1}})%n
+appender.file.policies.type=Policies
+appender.file.policies.size.type=SizeBasedTriggeringPolicy
+appender.file.policies.size.size=20MB
+appender.file.strategy.type=DefaultRolloverStrategy
+appender.file.strategy.max=2
+"""

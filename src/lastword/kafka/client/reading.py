@@ -1,0 +1,291 @@
+"""Reading a topic: the raw log up to a captured position, the fold of it, and following it."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import repeat
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+
+from lastword.core.errors import ClusterUnreachable
+from lastword.core.key_partition import partition_of
+from lastword.core.position import Position
+from lastword.core.record import Headers, Record
+from lastword.core.split_keys import merged
+from lastword.kafka.client.bounded_read import (
+    Progress,
+    Run,
+    Span,
+    begin_of,
+    bounded,
+    bounds,
+    ends_of,
+    refuse_unknown_partitions,
+    watermarks,
+)
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.messages import BATCH, MESSAGE, headers_of, is_record, next_batch, record_of
+
+_LOOK_AGAIN_S = 5
+_SILENCE_S = 30
+
+# Large fetches and a deep queue: a bounded read wants throughput, and it is over soon.
+_BULK: dict[str, Any] = {
+    "enable_partition_eof": True,
+    "queued_min_messages": 200_000,
+    "fetch_message_max_bytes": 4 * 1024 * 1024,
+    # A full queue stops fetching for this long, 1 s by default: by then we have emptied it and wait for nothing.
+    "fetch_queue_backoff_ms": 5,
+}
+
+
+class Columns(NamedTuple):
+    """Records of one partition in offset order, as one list for each field: no object is made for a record."""
+
+    partition: int
+    keys: list[bytes | None]
+    values: list[bytes | None]
+    offsets: list[int]
+    timestamps: list[int]
+    # Of the last record; -1 if the broker did not say.
+    leader_epoch: int
+    # Of each record; None where no record of the run has any, as nearly everywhere.
+    headers: list[Headers] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """How much a bulk read may hold that was fetched and not taken yet, and how much it takes at a time."""
+
+    records: int = _BULK["queued_min_messages"]
+    kbytes: int = 64 * 1024
+    batch: int = BATCH
+
+    def settings(self) -> dict[str, Any]:
+        # A fetch is asked for while there is room, and comes on top of what is queued: so it is a part of it only.
+        fetch_bytes = min(_BULK["fetch_message_max_bytes"], max(64 * 1024, self.kbytes * 1024 // 32))
+        return {
+            **_BULK,
+            "queued_min_messages": self.records,
+            "queued_max_messages_kbytes": self.kbytes,
+            "fetch_message_max_bytes": fetch_bytes,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldedTable:
+    """A topic folded at a position: the newest record of each live key."""
+
+    rows: dict[bytes, Record]
+    position: Position
+    # Keys in more than one partition: with live rows there, and with a later tombstone beside the row (`split_keys`).
+    split_keys: frozenset[bytes]
+    deleted_elsewhere: frozenset[bytes]
+    keyless_records: int
+
+
+def log_bounds(connection: Connection, topic: str) -> tuple[Position, Position]:
+    """The first offset kept and the last stable offset of every partition."""
+    with _consumer(connection) as consumer:
+        return bounds(connection, consumer, topic)
+
+
+def read_log(
+    connection: Connection,
+    topic: str,
+    *,
+    partitions: Iterable[int] | None = None,
+    start: Position | None = None,
+    stop: Position | None = None,
+    progress: Progress | None = None,
+) -> Iterator[list[Record]]:
+    """The committed records from `start` (or the log's start) up to `stop` (or the last stable offsets), in batches.
+
+    Within a partition in offset order. Partitions that `start` does not name are read from their first record.
+    `progress` is told (offsets passed, offsets in all) before the first fetch and after each batch.
+    """
+    with _consumer(connection, **_BULK) as consumer:
+        first, last = bounds(connection, consumer, topic)
+        refuse_unknown_partitions(topic, start or (), last)
+        ends = ends_of(topic, last, stop, partitions)
+        span = Span(
+            begins={p: begin_of(topic, p, first[p], last[p], start) for p in ends},
+            ends=ends,
+            from_log_start=frozenset(p for p in ends if start is None or p not in start),
+        )
+        for runs in bounded(consumer, topic, span, progress):
+            yield _records(runs)
+
+
+def read_to_end(
+    connection: Connection, topic: str, partition: int, *, start: int | None = None
+) -> Generator[Record, None, None]:
+    """The committed records of one partition from an offset, or its first, up to its end: the quick way to a few.
+
+    PositionGone when the log does not have that offset.
+    """
+    message: Any
+    with _consumer(connection, enable_partition_eof=True, fetch_wait_max_ms=10) as consumer:
+        # First a connection that stays: a question to the first broker is lost when that turns out to be one of the
+        # cluster's, and librdkafka asks again after 0.7 s.
+        connection.reach(consumer)
+        # A leader that is new may show an earlier end to who fetches, and tells it to nobody who asks.
+        first, end = watermarks(connection, consumer, TopicPartition(topic, partition))
+        consumer.assign([TopicPartition(topic, partition, first if start is None else start)])
+        while True:
+            message = consumer.poll(_SILENCE_S)
+            if message is None:
+                raise ClusterUnreachable(
+                    f"reading {topic}[{partition}]: nothing came for {_SILENCE_S} s: "
+                    "is the cluster up?  lastword broker status"
+                )
+            if is_record(message, topic):
+                yield record_of(message, partition, message.offset())
+            elif message.error().code() == KafkaError._PARTITION_EOF and message.offset() >= end:
+                return
+
+
+def read_columns(
+    connection: Connection,
+    topic: str,
+    *,
+    start: Position,
+    stop: Position,
+    queue: Queue,
+    progress: Progress | None = None,
+) -> Iterator[list[Columns]]:
+    """What `read_log` reads, for those who want millions a second: each batch as columns, a partition at a time.
+
+    The bounds are trusted: both name the same partitions, and no offset is asked of the cluster.
+    """
+    with _consumer(connection, **queue.settings()) as consumer:
+        # Asked only for its errors: a cluster that is away says so at once, and not after a long silence.
+        connection.topic(topic, consumer)
+        span = Span(begins=dict(start), ends=dict(stop), from_log_start=frozenset())
+        for runs in bounded(consumer, topic, span, progress, queue.batch):
+            yield [_columns(partition, messages) for partition, messages in runs]
+
+
+def fold_topic(
+    connection: Connection,
+    topic: str,
+    *,
+    key: bytes | None = None,
+    all_partitions: bool = True,
+    progress: Progress | None = None,
+) -> FoldedTable:
+    """The table at the last stable offsets, in memory.
+
+    With `key` only that key is kept, and without `all_partitions` only the partition is read where murmur2 puts it.
+    """
+    with _consumer(connection, **_BULK) as consumer, no_cyclic_garbage():
+        first, last = bounds(connection, consumer, topic)
+        homes = [partition_of(key, len(last))] if key is not None and not all_partitions else None
+        ends = ends_of(topic, last, None, homes)
+        span = Span(begins={p: first[p] for p in ends}, ends=ends, from_log_start=frozenset(ends))
+        newest: dict[int, dict[bytes, Record]] = {p: {} for p in ends}
+        keyless = 0
+        for runs in bounded(consumer, topic, span, progress):
+            for record in _records(runs):
+                if record.key is None:
+                    keyless += 1
+                elif record.value is None and len(newest) == 1:
+                    newest[record.partition].pop(record.key, None)
+                elif key is None or record.key == key:
+                    # Within a partition records arrive in offset order, so the last one seen is the newest. Tombstones
+                    # too: in another partition the key may have a row.
+                    newest[record.partition][record.key] = record
+    rows, split, deleted = merged(newest)
+    return FoldedTable(
+        rows=rows,
+        position=Position(ends),
+        split_keys=split,
+        deleted_elsewhere=deleted,
+        keyless_records=keyless,
+    )
+
+
+def follow(connection: Connection, topic: str, *, start: Position | None = None) -> Generator[list[Record], None, None]:
+    """Committed records as they arrive, from now or from `start`, without end; an empty batch is a heartbeat.
+
+    Partitions that `start` does not name are followed from now on.
+    """
+    with _consumer(connection, fetch_wait_max_ms=100) as consumer:
+        first, last = bounds(connection, consumer, topic)
+        if start is not None:
+            refuse_unknown_partitions(topic, start, last)
+            begins = {p: begin_of(topic, p, first[p], last[p], start) if p in start else last[p] for p in last}
+        else:
+            begins = dict(last)
+        consumer.assign([TopicPartition(topic, p, offset) for p, offset in begins.items()])
+        look_again_at = time.monotonic() + _LOOK_AGAIN_S
+        while True:
+            messages = next_batch(consumer, patience_s=0.5)
+            if time.monotonic() >= look_again_at:
+                _follow_added_partitions(connection, consumer, topic, begins)
+                look_again_at = time.monotonic() + _LOOK_AGAIN_S
+            yield [record_of(m, m.partition(), m.offset()) for m in messages if is_record(m, topic)]
+
+
+def _follow_added_partitions(connection: Connection, consumer: Consumer, topic: str, known: dict[int, int]) -> None:
+    """Takes partitions that were added since; NotFound when the topic is gone, and patience when the cluster is."""
+    try:
+        added = [p for p in connection.topic(topic, consumer).partitions if p not in known]
+    except ClusterUnreachable:
+        return
+    known.update(dict.fromkeys(added, 0))
+    if added:
+        consumer.incremental_assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in added])
+
+
+def _records(runs: list[Run]) -> list[Record]:
+    """The messages as records, by map, which calls the client's methods without a step of ours for each one."""
+    records: list[Record] = []
+    for partition, messages in runs:
+        keys, values = map(MESSAGE.key, messages), map(MESSAGE.value, messages)
+        offsets, timestamps = map(MESSAGE.offset, messages), map(itemgetter(1), map(MESSAGE.timestamp, messages))
+        headers = headers_of(messages)
+        more = () if headers is None else (headers,)
+        records.extend(map(Record, keys, values, repeat(partition), offsets, timestamps, *more))
+    return records
+
+
+def _columns(partition: int, messages: list[Any]) -> Columns:
+    epoch = messages[-1].leader_epoch()
+    return Columns(
+        partition,
+        [*map(MESSAGE.key, messages)],
+        [*map(MESSAGE.value, messages)],
+        [*map(MESSAGE.offset, messages)],
+        [*map(itemgetter(1), map(MESSAGE.timestamp, messages))],
+        -1 if epoch is None else epoch,
+        headers_of(messages),
+    )
+
+
+@contextmanager
+def _consumer(connection: Connection, **settings: object) -> Iterator[Consumer]:
+    consumer = connection.consumer(**settings)
+    try:
+        yield consumer
+    finally:
+        with suppress(KafkaException):
+            consumer.close()
+
+
+@contextmanager
+def no_cyclic_garbage() -> Iterator[None]:
+    """Collector off: a fold makes millions of tuples and not one cycle, and scanning them costs a third of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -1,0 +1,157 @@
+"""Which topic a write is meant for: a topic may be deleted, and another one made under its name.
+
+Kafka's clients name a topic in a write by its name alone, so the id is asked for beside the write. An id is never used
+twice: if the topic has the id that is meant after an acknowledgement, it had the id during the whole write, as the
+asked broker knows it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any
+
+from confluent_kafka import KafkaException, TopicCollection
+
+from lastword.core.errors import ClusterUnreachable, NotFound, TopicChanged
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.live_settings import answer
+
+# A look this young is not repeated before a write: in a row of writes the look after one serves the next.
+_FRESH_S = 0.02
+# A cluster that answers later is left to the write itself, which waits for longer.
+_BEFORE_S = 1.0
+_GLIMPSE_S = 0.05
+# A question goes to the broker that the client takes for the controller. Seconds after a broker's death that may be
+# the dead one, and the client waits for it in vain. So the question is asked again, after fresh metadata that may name
+# another broker; each time with twice the patience, because the cluster may only be slow.
+_FIRST_ASK_S = 1.0
+
+# How long a topic is new, and for how long another answer about a new one is asked for again.
+_NEW_S = 5.0
+_AGAIN_S = 1.0
+
+
+class SameTopic:
+    """Looks before and after writes whether the topic is still the one that is meant. Thread-safe."""
+
+    def __init__(
+        self, connection: Connection, topic: str, *, patience_s: float, meant: Callable[[], str | None] | None = None
+    ) -> None:
+        """`meant` gives the id of the topic that is meant now; without it the first one seen is meant."""
+        self.admin = connection.admin()
+        connection.topic(topic, self.admin)
+        self._topic = topic
+        # A look waits for as long as any other question does, however soon the write itself is given up.
+        self._patience_s = max(patience_s, connection.patience_s)
+        self._meant = meant
+        self._gave_up = threading.Event()
+        self._known_at = time.monotonic()
+        self._seen = ("", self._known_at)
+        self._expected = self._found(None, within_s=self._patience_s)
+        if not self._expected:
+            raise self._gone()
+
+    def before(self) -> str:
+        """The id that the write is meant for; NotFound or TopicChanged without this topic: write nothing then."""
+        meant = (self._meant() if self._meant is not None else None) or self._expected
+        if meant != self._expected:
+            self._expected, self._known_at = meant, time.monotonic()
+        if self._was_just_seen(meant):
+            return meant
+        try:
+            found = self._found(meant, within_s=_BEFORE_S)
+        except ClusterUnreachable:
+            # The write waits for the cluster, and the look after the write decides.
+            return meant
+        if not found:
+            raise self._gone()
+        if found != meant:
+            raise TopicChanged(
+                f"{self._topic} was deleted and made anew (its id was {meant}, now it is {found}): nothing was "
+                "written; open the table again to write to the new topic"
+            )
+        return meant
+
+    def meanwhile(self, meant: str) -> None:
+        """TopicChanged as soon as the cluster says so, while writes are under way; nothing while nobody answers."""
+        if not self._was_just_seen(meant):
+            with suppress(ClusterUnreachable):
+                self.after(meant, within_s=_BEFORE_S)
+
+    def after(self, meant: str, *, within_s: float | None = None) -> None:
+        """Returns when an acknowledged write is in the topic that was meant; TopicChanged when that is not known."""
+        try:
+            found = self._found(meant, within_s=within_s or self._patience_s)
+        except ClusterUnreachable as failure:
+            raise ClusterUnreachable(
+                f"writing to {self._topic}: acknowledged, but no answer whether the topic is still the same: {failure}"
+            ) from None
+        if found != meant:
+            became = "deleted" if not found else f"deleted and made anew (its id is {found} now)"
+            raise TopicChanged(
+                f"{self._topic} was {became} during the write: the write is lost or in the new topic; read the row"
+            )
+
+    def give_up(self) -> None:
+        """Ends the looks that are under way; from any thread."""
+        self._gave_up.set()
+
+    def _was_just_seen(self, meant: str) -> bool:
+        seen, at = self._seen
+        return seen == meant and time.monotonic() - at < _FRESH_S
+
+    def _found(self, meant: str | None, *, within_s: float) -> str:
+        """The id that the topic has now, empty without a topic; ClusterUnreachable without an answer.
+
+        A broker hears of a new topic a moment after the others: while ours is new, another answer than `meant` (than
+        any, for None) is asked for again.
+        """
+        give_up_at = min(time.monotonic() + _AGAIN_S, self._known_at + _NEW_S)
+        while True:
+            found = self._look(within_s)
+            if (found == meant if meant is not None else found) or time.monotonic() >= give_up_at:
+                return found
+            time.sleep(_GLIMPSE_S)
+
+    def _look(self, within_s: float) -> str:
+        give_up_at, ask_s = time.monotonic() + within_s, _FIRST_ASK_S
+        while True:
+            left_s = give_up_at - time.monotonic()
+            try:
+                found = self._ask(max(_GLIMPSE_S, min(ask_s, left_s)))
+                break
+            except ClusterUnreachable:
+                if left_s <= ask_s or self._gave_up.is_set():
+                    raise
+            with suppress(KafkaException):
+                self.admin.list_topics(self._topic, timeout=_FIRST_ASK_S)
+            ask_s *= 2
+        self._seen = (found, time.monotonic())
+        return found
+
+    def _ask(self, within_s: float) -> str:
+        asked = self.admin.describe_topics(TopicCollection([self._topic]), request_timeout=within_s)[self._topic]
+        try:
+            return str(self.answered(asked).topic_id)
+        except NotFound:
+            return ""
+
+    def _gone(self) -> NotFound:
+        return NotFound(
+            f"writing to {self._topic}: the topic was deleted, and nothing was written: make it again with  "
+            f"lastword topic create {self._topic}"
+        )
+
+    def answered(self, asked: Future[Any]) -> Any:
+        """What the cluster answered; ClusterUnreachable as soon as the writes are given up."""
+        while not self._gave_up.is_set():
+            try:
+                asked.exception(_GLIMPSE_S)
+            except TimeoutError:
+                continue
+            return answer(asked, f"writing to {self._topic}")
+        raise ClusterUnreachable(f"writing to {self._topic}: given up")

@@ -1,0 +1,252 @@
+"""The journal: topic settings that a command has changed for a while, so that no death of it leaves them changed.
+
+Before a setting is altered, an entry under the home says what it was and what it will be. The entry belongs to the
+process that holds the lock beside it. The system lets go of the lock however that process ends, so an entry whose
+lock is free was left behind, and the next command that reaches the cluster undoes it. Undoing may itself be cut
+short anywhere and done again: it writes the same values, and the entry goes last.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import IO
+
+import msgspec
+from confluent_kafka.admin import AdminClient
+
+from lastword.core.durable import sync, write_durably
+from lastword.core.errors import AlterRefused, LastwordError, NotFound
+from lastword.core.home import private_folder
+from lastword.core.record import NUDGE_KEY
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.live_settings import alter_settings, settings_now, topic_identity
+from lastword.kafka.compaction.nudge import nudger
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One setting: its value on the topic before (None: not set there) and while the command runs."""
+
+    before: str | None
+    during: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What a command has changed, or was about to change, on one topic of one cluster."""
+
+    cluster_id: str
+    topic: str
+    topic_id: str
+    changes: dict[str, Change]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """The partitions of one topic in which records of a nudge may be left, visible to readers of uncommitted data."""
+
+    topic_id: str
+    partitions: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """The right of one live process to change one topic for a while. It ends with the process, however that ends."""
+
+    path: Path
+
+    def write(self, entry: Entry) -> None:
+        """Keeps the entry through a crash of the machine: it is on the disk, whole, before this returns."""
+        write_durably(self.path, msgspec.json.encode(entry))
+
+    def entry(self) -> Entry | None:
+        """The entry that is there; None when nothing was left behind."""
+        try:
+            return msgspec.json.decode(self.path.read_bytes(), type=Entry)
+        except FileNotFoundError:
+            return None
+        except (msgspec.MsgspecError, UnicodeDecodeError) as damage:
+            raise LastwordError(
+                f"journal entry {self.path} can't be read ({damage}): a topic may still have settings of an "
+                "interrupted command; check it with  lastword topic describe,  then delete the file"
+            ) from None
+
+    def forget(self) -> None:
+        self.path.unlink(missing_ok=True)
+        sync(self.path.parent)
+
+    def write_left(self, topic_id: str, partitions: Iterable[int]) -> None:
+        """Keeps for the next compaction where records of ours may be left; no partitions: none are left anywhere."""
+        chosen = sorted(partitions)
+        if chosen:
+            write_durably(self._left_path, msgspec.json.encode(Left(topic_id=topic_id, partitions=chosen)))
+        else:
+            self._left_path.unlink(missing_ok=True)
+
+    def left(self, topic_id: str) -> set[int]:
+        """The partitions in which an earlier compaction of this very topic may have left records of ours."""
+        try:
+            left = msgspec.json.decode(self._left_path.read_bytes(), type=Left)
+        except (FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
+            # Damaged, the file says nothing that a compaction with something to remove would not find out.
+            return set()
+        return set(left.partitions) if left.topic_id == topic_id else set()
+
+    @property
+    def _left_path(self) -> Path:
+        return self.path.with_suffix(".left")
+
+
+@contextmanager
+def claimed(home: Path, cluster_id: str, topic: str) -> Iterator[Claim]:
+    """The claim on a topic; refused while another live process holds it."""
+    path = _path(home, cluster_id, topic)
+    private_folder(path.parent)
+    with _held(path) as claim:
+        if isinstance(claim, _Owner):
+            raise LastwordError(f"{topic} is being compacted by {claim.name}: wait for it")
+        yield claim
+
+
+def has_entry(home: Path, cluster_id: str, topic: str) -> bool:
+    """Whether a topic has, or may have, settings of a command: of one that runs, or of one that was interrupted."""
+    return _path(home, cluster_id, topic).exists()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PutBack:
+    """What became of changed settings, one sentence for each."""
+
+    restored: tuple[str, ...] = ()
+    left_alone: tuple[str, ...] = ()
+    # Whether the topic is no longer there, with all that was in it.
+    topic_is_gone: bool = False
+
+
+def undo(connection: Connection, admin: AdminClient, entry: Entry) -> PutBack:
+    """Makes the topic as it was before the interrupted command; a topic that is gone or made anew stays as it is."""
+    since = f"since a compaction of it was interrupted: nothing to put back on {entry.topic}"
+    try:
+        if topic_identity(admin, entry.topic) != entry.topic_id:
+            return PutBack(left_alone=(f"{entry.topic} was made anew {since}",), topic_is_gone=True)
+        # First: readers of committed data are held back for as long as the transaction is open.
+        nudger(connection, entry.topic)
+        return put_back(admin, entry)
+    except NotFound:
+        return PutBack(left_alone=(f"{entry.topic} was deleted {since}",), topic_is_gone=True)
+
+
+def put_back(admin: AdminClient, entry: Entry) -> PutBack:
+    """Gives each setting its value from before, except where someone else has changed it since."""
+    present = settings_now(admin, entry.topic)
+    back: dict[str, str | None] = {}
+    restored, left_alone = [], []
+    for name, change in entry.changes.items():
+        shown = present[name].on_topic
+        if shown == change.during:
+            restored.append(f"{entry.topic}: {name} put back from {shown} to {change.before or 'the default'}")
+        elif shown != change.before:
+            left_alone.append(f"{entry.topic}: {name} was changed by someone else to {shown or 'the default'}: left so")
+            continue
+        # Written even if it already shows the value from before: a broker may lag behind a change on its way.
+        back[name] = change.before
+    try:
+        if back:
+            alter_settings(admin, entry.topic, back)
+    except AlterRefused:
+        if restored:
+            raise
+    return PutBack(restored=tuple(restored), left_alone=tuple(left_alone))
+
+
+def restore_left_behind(connection: Connection, home: Path, tell: Tell) -> list[Entry]:
+    """Undoes what interrupted commands left behind on this cluster, and gives the entries that are settled.
+
+    Without such entries it costs the listing of one folder and makes no connection. What can't be undone now is
+    told and stays for the next command; it never stops the command that runs.
+    """
+    settled: list[Entry] = []
+    try:
+        for path in sorted(_entries(home / "journal")):
+            with _held(path) as claim:
+                # A live owner restores what it changed itself, and so does another command that got here first.
+                if not isinstance(claim, _Owner) and (entry := _settle(connection, claim, tell)) is not None:
+                    settled.append(entry)
+    except OSError as failure:
+        tell(f"the journal at {failure.filename or home} can't be looked through: {failure.strerror or failure}")
+    return settled
+
+
+def _path(home: Path, cluster_id: str, topic: str) -> Path:
+    # Hashed, because a topic's name can be as long as a file's name may be.
+    return home / "journal" / f"{sha256(f'{cluster_id}/{topic}'.encode()).hexdigest()[:32]}.json"
+
+
+def _entries(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("*.json") if path.is_file()] if folder.is_dir() else []
+
+
+def _settle(connection: Connection, claim: Claim, tell: Tell) -> Entry | None:
+    try:
+        entry = claim.entry()
+    except LastwordError as damage:
+        tell(str(damage))
+        return None
+    if entry is None:
+        return None
+    admin = connection.admin()
+    if str(connection.reach(admin).cluster_id) != entry.cluster_id:
+        return None
+    try:
+        outcome = undo(connection, admin, entry)
+    except LastwordError as failure:
+        tell(f"{entry.topic} still has settings of an interrupted compaction: {failure}; the next command tries again")
+        return None
+    claim.forget()
+    for sentence in outcome.restored + outcome.left_alone:
+        tell(sentence)
+    if outcome.topic_is_gone:
+        claim.write_left(entry.topic_id, ())
+    elif claim.left(entry.topic_id):
+        tell(
+            f"{entry.topic}: readers of uncommitted data may see records under {NUDGE_KEY.decode()} that the "
+            f"interrupted compaction left: remove them with  lastword topic compact {entry.topic}"
+        )
+    return entry
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Owner:
+    """Who holds a claim at this moment."""
+
+    name: str
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[Claim | _Owner]:
+    """The claim on an entry, or its owner while that one lives."""
+    # The lock file is never removed: two processes could then hold two files of one name.
+    with path.with_suffix(".lock").open("a+", encoding="ascii") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield _Owner(name=_owner_name(lock))
+            return
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield Claim(path=path)
+
+
+def _owner_name(lock: IO[str]) -> str:
+    lock.seek(0)
+    pid = lock.read().strip()
+    return f"process {pid}" if pid else "another process"

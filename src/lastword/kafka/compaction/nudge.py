@@ -1,0 +1,244 @@
+"""The nudge: an aborted transaction that makes an idle topic cleanable, and the sign that the cleaner came by.
+
+A segment rolls only on an append, and the cleaner never touches the segment that is appended to: without a nudge
+the newest records of an idle topic are never compacted. A nudge is one transaction, which is aborted:
+
+    witness   a tombstone under a reserved key, for each partition. Its timestamp is as old as the topic takes, so the
+              witness opens no segment and makes none look younger. The first cleaning removes it, because it is
+              aborted: when the witness is gone, the cleaner has been here.
+    marker    Kafka's own record of the abort, which no reader sees. The marker carries the broker's clock. So it opens
+              a new segment if the first timestamp of the old one is segment.ms or more in the past.
+
+Kafka's rule (LogSegment.shouldRoll): an append opens a new segment if its newest timestamp minus the timestamp of the
+segment's first batch exceeds segment.ms minus the segment's jitter. The jitter was drawn when the segment was made and
+only makes it roll earlier, so segment.jitter.ms can stay as it is.
+
+A marker can't roll a segment that begins in the future. There a third record helps:
+
+    roll      a tombstone stamped past segment.ms after the newest timestamp. It is the first record of the new segment
+              and stays there: readers of uncommitted data see it until a later compaction (see `cleaning`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from lastword.core.clock import now_ms
+from lastword.core.errors import ClusterUnreachable, LastwordError
+from lastword.core.record import NUDGE_KEY
+from lastword.kafka.client.connection import FENCED, Connection, translated
+from lastword.kafka.client.live_settings import SettingNow
+from lastword.kafka.client.messages import NO_GROUP
+
+_NEWEST = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+
+_TRANSACTION_TIMEOUT_MS = 10_000
+_PATIENCE_S = 30
+# How far our clock may be from the broker's when the topic bounds the timestamps it takes.
+_CLOCK_SLACK_MS = 1_000
+# A record that was just young enough when it was stamped must not be too old when it arrives.
+_DELIVERY_SLACK_MS = 5_000
+# A newest timestamp up to this far ahead of our clock is waited for.
+_AHEAD_MS = 10_000
+# Clocks of one machine read at two places may differ by some milliseconds.
+_MARGIN_MS = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class RollRule:
+    """What decides, for one topic, whether an append opens a new segment."""
+
+    segment_ms: int
+    broker_stamps: bool
+    stamps_after_max_ms: int
+    stamps_before_max_ms: int
+
+    def witness_ms(self, at_ms: int) -> int:
+        """The oldest timestamp that the topic takes."""
+        # Never 0: librdkafka reads it as "now".
+        return max(1, at_ms - self.stamps_before_max_ms + _DELIVERY_SLACK_MS)
+
+    def roll_ms(self, newest_ms: int, at_ms: int) -> int:
+        """A timestamp that opens a new segment, or the latest one that the topic takes."""
+        latest_taken = at_ms + self.stamps_after_max_ms - _CLOCK_SLACK_MS
+        return max(at_ms, min(newest_ms + self.segment_ms + 1, latest_taken))
+
+    def marker_rolls_at_ms(self, newest_ms: int) -> int:
+        """The time from which on a marker opens a new segment, whatever record the present one begins with."""
+        return newest_ms + self.segment_ms + 1
+
+    def is_far_ahead(self, newest_ms: int, at_ms: int) -> bool:
+        """Whether a marker may have to wait too long: then only a roll closes a segment that begins this late."""
+        return newest_ms > at_ms + _AHEAD_MS
+
+    def pause_before_abort_ms(self, at_ms: int) -> int:
+        """How long the marker must wait for a witness of this moment, in case the witness itself opened a segment."""
+        stamped_ms = at_ms if self.broker_stamps else self.witness_ms(at_ms)
+        return max(0, self.marker_rolls_at_ms(stamped_ms) + _MARGIN_MS - at_ms)
+
+
+def roll_rule(settings: Mapping[str, SettingNow], *, segment_ms: int) -> RollRule:
+    """The rule for a topic whose segment.ms is, or is about to be, at most `segment_ms`."""
+
+    def bound(name: str) -> int:
+        # Brokers before 3.6 know only the second name, brokers since 4.0 only the first.
+        names = (name, "message.timestamp.difference.max.ms")
+        return min((int(settings[each].value) for each in names if each in settings), default=2**63 - 1)
+
+    return RollRule(
+        segment_ms=min(int(settings["segment.ms"].value), segment_ms),
+        broker_stamps=settings["message.timestamp.type"].value == "LogAppendTime",
+        stamps_after_max_ms=bound("message.timestamp.after.max.ms"),
+        stamps_before_max_ms=bound("message.timestamp.before.max.ms"),
+    )
+
+
+def transactional_id(topic: str) -> str:
+    return f"lastword-compact-{topic}"
+
+
+def nudger(connection: Connection, topic: str) -> Producer:
+    """A producer whose transactional id is the topic's: making it ends whatever a predecessor left open.
+
+    It is dropped and not closed: the client's own close waits for the cluster without a limit.
+    """
+    with _explained(topic):
+        producer = connection.producer(
+            transactional_id=transactional_id(topic), transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS
+        )
+        producer.init_transactions(_PATIENCE_S)
+        return producer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nudged:
+    """The offsets of a nudge's records, by partition."""
+
+    witnesses: Mapping[int, int]
+    rolls: Mapping[int, int]
+
+
+def nudge(
+    producer: Producer,
+    topic: str,
+    *,
+    partitions: Iterable[int],
+    rolls_ms: Mapping[int, int],
+    rule: RollRule,
+    before_abort: Callable[[], None],
+) -> Nudged:
+    """One nudge of each partition; those in `rolls_ms` get a roll with this timestamp, too."""
+    with _explained(topic):
+        producer.begin_transaction()
+        try:
+            began_ms = now_ms()
+            witnesses = _append(producer, topic, dict.fromkeys(partitions, rule.witness_ms(began_ms)))
+            time.sleep(rule.pause_before_abort_ms(began_ms) / 1000)
+            rolls = _append(producer, topic, rolls_ms)
+            before_abort()
+        finally:
+            producer.abort_transaction(_PATIENCE_S)
+    return Nudged(witnesses=witnesses, rolls=rolls)
+
+
+def newest_timestamps_ms(admin: AdminClient, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+    """The newest timestamp in each partition, markers and aborted records included; -1 where there is none."""
+    asked = {TopicPartition(topic, partition): _NEWEST for partition in partitions}
+    with _explained(topic):
+        answers = admin.list_offsets(asked, request_timeout=_PATIENCE_S) if asked else {}
+        return {tp.partition: answer.result().timestamp for tp, answer in answers.items()}
+
+
+def gone(consumer: Consumer, topic: str, offsets: Mapping[int, int]) -> set[int]:
+    """The partitions whose record at the given offset is no longer there: one small fetch for each."""
+    if not offsets:
+        return set()
+    consumer.assign([TopicPartition(topic, partition, offset) for partition, offset in offsets.items()])
+    pending, found = set(offsets), set()
+    give_up_at = time.monotonic() + _PATIENCE_S
+    while pending:
+        message = consumer.poll(0.5)
+        if message is None:
+            if time.monotonic() > give_up_at:
+                raise ClusterUnreachable(
+                    f"reading {topic}: partitions {sorted(pending)} do not answer: is the cluster up?  "
+                    "lastword broker status"
+                )
+            continue
+        partition = _answering(message, topic)
+        if partition is None or partition not in pending:
+            continue
+        pending.discard(partition)
+        # Not paused: a pause would outlive the next assignment.
+        consumer.incremental_unassign([TopicPartition(topic, partition)])
+        if message.error() is not None or message.offset() != offsets[partition]:
+            found.add(partition)
+    return found
+
+
+@contextmanager
+def peeker(connection: Connection) -> Iterator[Consumer]:
+    """A consumer for `gone`: it sees aborted records too, and fetches as little as the broker can give."""
+    consumer = connection.consumer(
+        isolation_level="read_uncommitted",
+        enable_partition_eof=True,
+        fetch_message_max_bytes=1_000,
+        queued_min_messages=1,
+        # The default rests for a second as soon as that one record waits.
+        fetch_queue_backoff_ms=1,
+    )
+    try:
+        yield consumer
+    finally:
+        with suppress(KafkaException):
+            consumer.close()
+
+
+def _answering(message: Any, topic: str) -> int | None:
+    """The partition that this message speaks for; None for an error that the client will retry."""
+    error = message.error()
+    # No record at or after the offset, or a log that starts after it: both mean that the record is gone.
+    if error is None or error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
+        return int(message.partition())
+    if error.retriable() or error.code() in (KafkaError._TRANSPORT, NO_GROUP):
+        return None
+    raise translated(error, f"reading {topic}")
+
+
+def _append(producer: Producer, topic: str, stamps_ms: Mapping[int, int]) -> dict[int, int]:
+    """One tombstone for each partition, in a batch of its own; for each the offset it got."""
+    offsets: dict[int, int] = {}
+    refusals: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, message: Any) -> None:
+        if error is None:
+            offsets[message.partition()] = message.offset()
+        else:
+            refusals.append(error)
+
+    for partition, stamp in stamps_ms.items():
+        producer.produce(topic, key=NUDGE_KEY, partition=partition, timestamp=stamp, on_delivery=delivered)
+    producer.flush(_PATIENCE_S)
+    if refusals:
+        raise KafkaException(refusals[0])
+    if len(offsets) < len(stamps_ms):
+        raise ClusterUnreachable(f"nudging {topic}: no acknowledgement within {_PATIENCE_S} s: is the cluster up?")
+    return offsets
+
+
+@contextmanager
+def _explained(topic: str) -> Iterator[None]:
+    try:
+        yield
+    except KafkaException as failure:
+        if failure.args[0].code() in FENCED:
+            raise LastwordError(f"{topic} is being compacted from another machine too: wait for it") from None
+        raise translated(failure, f"nudging {topic}") from None

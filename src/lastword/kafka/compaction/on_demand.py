@@ -1,0 +1,299 @@
+"""Compaction on demand: make the broker's cleaner compact a topic now, wait for it, and say what it did.
+
+A record is obsolete if a later one has its key. Kafka's cleaner removes such records in its own time, and from an
+idle topic it never removes the newest ones: a segment must be rolled before it is cleaned, only an append rolls it,
+and a cleaning starts only when enough of the log is dirty. So for a while two settings of the topic are changed
+(see `journal`), the partitions with something to remove are nudged until they are clean (see `nudge`, `cleaning`),
+and the settings are put back. Nothing of a nudge stays that any reader sees; where something has to stay, the result
+says so. The cleaner keeps to Kafka's own rules: it leaves alone what is younger than min.compaction.lag.ms and what
+lies after the start of an open transaction, and it removes a tombstone only in a cleaning that begins
+delete.retention.ms or more after the one that first met it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient
+
+from lastword.core.clock import now_ms
+from lastword.core.errors import BadInput, LastwordError, NotFound
+from lastword.core.position import Position
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.live_settings import SettingNow, alter_settings, settings_now, topic_identity
+from lastword.kafka.client.reading import log_bounds, read_log
+from lastword.kafka.compaction.census import Census, take_census
+from lastword.kafka.compaction.cleaner_wait import Cleaned, Cleaning, Work, rolls_from_ms
+from lastword.kafka.compaction.journal import Change, Claim, Entry, claimed, put_back, undo
+from lastword.kafka.compaction.nudge import RollRule, newest_timestamps_ms, roll_rule
+from lastword.kafka.compaction.why_not_smaller import cleaner_off, why_not_smaller, why_nudge_is_left
+from lastword.kafka.topics.log_dirs import sizes_on_disk
+
+# In the order in which they begin. Nudge, abort and wait come again when the cleaner needs another nudge; a topic
+# with nothing to remove goes from `count` to its end.
+STEPS = ("look", "count", "journal", "alter", "nudge", "abort", "wait", "restore", "forget", "recount")
+
+# Short enough to roll at once, long enough that a busy topic makes no storm of segments: one a second at most.
+# Together with the ratio it is the same for every caller: of two at once, on two machines, the later one finds the
+# topic ready, changes nothing and so has nothing to put back wrongly.
+_SEGMENT_MS = 1_000
+# Spelled as the broker shows it, or it would look like another value.
+_DIRTY_RATIO = "0.0"
+_NOTHING_CLEANED = Cleaned(through=set(), swept=set(), left_until_ms={})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionCompaction:
+    """One partition, before and after, up to the position at which the compaction began."""
+
+    partition: int
+    before: Census
+    after: Census
+    # On the leader's disk; None without the right to see it.
+    bytes_before: int | None
+    bytes_after: int | None
+    # Why it did not get smaller, in words; None when all that was obsolete has gone.
+    why: str | None
+    # None: nothing of ours is in it. Otherwise readers of uncommitted data see records under NUDGE_KEY, and another
+    # compaction from this time on removes them.
+    nudge_left_until_ms: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compaction:
+    """What a compaction on demand did."""
+
+    topic: str
+    partitions: tuple[PartitionCompaction, ...]
+    # Settings that someone else changed meanwhile, what an interrupted compaction had left behind, and where records
+    # of the nudge stay.
+    notes: tuple[str, ...]
+    took_s: float
+
+
+def compact_topic(
+    connection: Connection,
+    topic: str,
+    *,
+    home: Path,
+    timeout_s: float = 60,
+    at_step: Callable[[str], None] = lambda _: None,
+    check_wanted: Callable[[], None] = lambda: None,
+) -> Compaction:
+    """Compacts the topic as far as Kafka's rules allow within `timeout_s`, and says for each partition what came of it.
+
+    The topic's settings are afterwards as before. A cleaner that does not come in time is not an error: the result
+    says so. `at_step` hears the name of each step of STEPS as it begins. While
+    it reads and waits, `check_wanted` may raise, to end it: the settings are put back then too.
+    """
+    began = time.monotonic()
+    at_step("look")
+    admin = connection.admin()
+    connection.topic(topic, admin)
+    with claimed(home, str(connection.reach(admin).cluster_id), topic) as claim:
+        notes = _undo_left_behind(connection, admin, claim)
+        settings = settings_now(admin, topic)
+        _refuse_other_policies(topic, settings)
+        job = _Job(
+            connection=connection,
+            admin=admin,
+            topic=topic,
+            topic_id=topic_identity(admin, topic),
+            settings=settings,
+            cleaner_off=cleaner_off(connection, admin, topic),
+            timeout_s=timeout_s,
+            at_step=at_step,
+            check_wanted=check_wanted,
+        )
+        partitions = job.run(claim, notes)
+    return Compaction(topic=topic, partitions=partitions, notes=tuple(notes), took_s=time.monotonic() - began)
+
+
+def _undo_left_behind(connection: Connection, admin: AdminClient, claim: Claim) -> list[str]:
+    entry = claim.entry()
+    if entry is None:
+        return []
+    outcome = undo(connection, admin, entry)
+    claim.forget()
+    return [*outcome.restored, *outcome.left_alone]
+
+
+def _refuse_other_policies(topic: str, settings: Mapping[str, SettingNow]) -> None:
+    policy = settings["cleanup.policy"].value
+    if "compact" not in policy.split(","):
+        raise BadInput(
+            f"{topic} has cleanup.policy={policy or 'none'}, so nothing in it is ever compacted: if each key's newest "
+            f"record is all you need, change it with  lastword topic alter {topic} --set cleanup.policy=compact"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    connection: Connection
+    admin: AdminClient
+    topic: str
+    topic_id: str
+    settings: Mapping[str, SettingNow]
+    # The partitions whose leader compacts nothing, with that broker.
+    cleaner_off: Mapping[int, int]
+    timeout_s: float
+    at_step: Callable[[str], None]
+    check_wanted: Callable[[], None]
+
+    def run(self, claim: Claim, notes: list[str]) -> tuple[PartitionCompaction, ...]:
+        self.at_step("count")
+        end = log_bounds(self.connection, self.topic)[1]
+        began_ms = now_ms()
+        ripe_until_ms = self._ripe_until_ms(began_ms)
+        before = self._census(end, end, ripe_until_ms)
+        bytes_before = self._bytes()
+        left_before = claim.left(self.topic_id) & set(before)
+        work = self._work(before, left_before, began_ms)
+        cleaned = self._with_altered_settings(claim, notes, work, before) if work else _NOTHING_CLEANED
+        left = self._rolls_from_ms(left_before - cleaned.swept) | cleaned.left_until_ms
+        claim.write_left(self.topic_id, left)
+        notes.extend(why_nudge_is_left(self.topic, left))
+        self.at_step("recount")
+        after = before | (self._census(end, work, ripe_until_ms) if work else {})
+        bytes_after = self._bytes() if work else bytes_before
+        whys = why_not_smaller(
+            self.connection,
+            self.topic,
+            before,
+            after,
+            uncleaned=set(work) - cleaned.through,
+            cleaner_off=self.cleaner_off,
+            settings=self.settings,
+            timeout_s=self.timeout_s,
+        )
+        return tuple(
+            PartitionCompaction(
+                partition=p,
+                before=before[p],
+                after=after[p],
+                bytes_before=bytes_before.get(p),
+                bytes_after=bytes_after.get(p),
+                why=whys.get(p),
+                nudge_left_until_ms=left.get(p),
+            )
+            for p in before
+        )
+
+    def _work(self, before: Mapping[int, Census], left: set[int], at_ms: int) -> dict[int, Work]:
+        """What is to be done now, for each partition where something can be."""
+        chosen = [p for p in before if p not in self.cleaner_off and (p in left or self._has_work(before[p], at_ms))]
+        newest_ms = newest_timestamps_ms(self.admin, self.topic, chosen)
+        work = {}
+        for p in chosen:
+            sign = before[p].last_removable_offset
+            # A segment with a record that is too young is not cleaned, and all that may go lies before such a segment:
+            # what has to be closed is closed already.
+            needs_nudge = newest_ms[p] <= self._ripe_until_ms(at_ms)
+            # To remove a record of ours, no other one is left instead.
+            if not self._has_work(before[p], at_ms) and self._rule.is_far_ahead(newest_ms[p], at_ms):
+                continue
+            if needs_nudge or sign is not None:
+                work[p] = Work(sign=sign, needs_nudge=needs_nudge)
+        return work
+
+    def _rolls_from_ms(self, partitions: Iterable[int]) -> dict[int, int]:
+        return rolls_from_ms(self.admin, self.topic, partitions, self._rule)
+
+    @property
+    def _rule(self) -> RollRule:
+        return roll_rule(self.settings, segment_ms=_SEGMENT_MS)
+
+    def _census(self, end: Position, partitions: Iterable[int], ripe_until_ms: float) -> dict[int, Census]:
+        """Counted up to `end` both times: what others write meanwhile is not ours to count."""
+        chosen = sorted(partitions)
+        batches = read_log(
+            self.connection, self.topic, partitions=chosen, stop=end, progress=lambda *_: self.check_wanted()
+        )
+        return {p: Census() for p in chosen} | take_census(batches, ripe_until_ms=ripe_until_ms)
+
+    def _bytes(self) -> dict[int, int]:
+        leaders = {
+            p: metadata.leader for p, metadata in self.connection.topic(self.topic, self.admin).partitions.items()
+        }
+        try:
+            sizes = sizes_on_disk(self.connection, self.topic)
+        except LastwordError:
+            # A right of the cluster, and the compaction itself needs no such right.
+            return {}
+        return {p: on[leaders[p]] for p, on in sizes.items() if leaders.get(p) in on}
+
+    def _number(self, name: str) -> int:
+        return int(self.settings[name].value)
+
+    def _ripe_until_ms(self, at_ms: float) -> float:
+        """The timestamp up to which records may be cleaned before the time is up."""
+        lag_ms = self._number("min.compaction.lag.ms")
+        return at_ms + self.timeout_s * 1000 - lag_ms if lag_ms else float("inf")
+
+    def _has_work(self, census: Census, at_ms: float) -> bool:
+        """Whether a cleaning now can remove something: obsolete records, or tombstones past their retention."""
+        if census.last_removable_offset is not None:
+            return True
+        if census.oldest_tombstone_ms is None or census.newest_timestamp_ms > self._ripe_until_ms(at_ms):
+            return False
+        retention_ms = self._number("delete.retention.ms")
+        # A cleaning can't have met the tombstone before it was written, so its timestamp bounds what to expect.
+        return retention_ms < self.timeout_s * 1000 or census.oldest_tombstone_ms + retention_ms <= at_ms
+
+    def _changes(self) -> dict[str, Change]:
+        """The settings that must be other than they are, and no more."""
+        changes = {}
+        if self._number("segment.ms") > _SEGMENT_MS:
+            changes["segment.ms"] = str(_SEGMENT_MS)
+        if float(self.settings["min.cleanable.dirty.ratio"].value) > 0:
+            changes["min.cleanable.dirty.ratio"] = _DIRTY_RATIO
+        return {name: Change(before=self.settings[name].on_topic, during=value) for name, value in changes.items()}
+
+    def _with_altered_settings(
+        self, claim: Claim, notes: list[str], work: Mapping[int, Work], before: Mapping[int, Census]
+    ) -> Cleaned:
+        entry = Entry(
+            cluster_id=str(self.connection.reach(self.admin).cluster_id),
+            topic=self.topic,
+            topic_id=self.topic_id,
+            changes=self._changes(),
+        )
+        self.at_step("journal")
+        # Before the first of them is written: if we die, the next compaction looks there.
+        claim.write_left(self.topic_id, claim.left(self.topic_id) | {p for p in work if work[p].needs_nudge})
+        # Also when no setting changes: whoever finds the entry ends the transaction that we may leave open.
+        claim.write(entry)
+        try:
+            self.at_step("alter")
+            if entry.changes:
+                alter_settings(self.admin, self.topic, {name: c.during for name, c in entry.changes.items()})
+            cleaning = Cleaning(
+                connection=self.connection,
+                admin=self.admin,
+                topic=self.topic,
+                rule=self._rule,
+                delete_retention_ms=self._number("delete.retention.ms"),
+                min_lag_ms=self._number("min.compaction.lag.ms"),
+                at_step=self.at_step,
+                check_wanted=self.check_wanted,
+            )
+            return cleaning.run(work, before, timeout_s=self.timeout_s)
+        finally:
+            self._restore(claim, entry, notes)
+
+    def _restore(self, claim: Claim, entry: Entry, notes: list[str]) -> None:
+        self.at_step("restore")
+        try:
+            notes.extend(put_back(self.admin, entry).left_alone)
+        except NotFound:
+            notes.append(f"{self.topic} was deleted meanwhile")
+        except LastwordError as failure:
+            raise type(failure)(
+                f"{failure}; until the next lastword command that reaches the cluster, {self.topic} keeps "
+                + ", ".join(f"{name}={change.during}" for name, change in entry.changes.items())
+            ) from None
+        self.at_step("forget")
+        claim.forget()

@@ -1,0 +1,90 @@
+"""What a topic is at one moment: which topic it is, where its log starts and ends, how long tombstones stay."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lastword.core.clock import now_ms
+from lastword.core.errors import LastwordError
+from lastword.core.position import Position
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.live_settings import settings_now, topic_identity
+from lastword.kafka.topics.topic_description import EARLIEST, LATEST, committed_ends, offsets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Present:
+    cluster_id: str
+    topic_id: str
+    delete_retention_ms: int
+    start: Position
+    # The last stable offsets: where a reader of committed data ends.
+    stable: Position
+    # The high watermarks: past the stable offsets while a transaction is open.
+    high: Position
+
+    @property
+    def offsets_to_read(self) -> int:
+        """How many offsets a reader of committed data has to pass, from the start to the end."""
+        return sum(end - self.start[partition] for partition, end in self.stable.items())
+
+
+class Glance:
+    """A look that is under way in a thread of its own: a broker that dies can keep its asker waiting for long."""
+
+    def __init__(self, look: Callable[[], Present]) -> None:
+        self.asked_at = now_ms()
+        self._look = look
+        self._seen: Present | LastwordError | None = None
+        threading.Thread(target=self._run, name="lookout", daemon=True).start()
+
+    @property
+    def is_over(self) -> bool:
+        return self._seen is not None
+
+    def result(self) -> Present:
+        """What was seen, or the error that came instead; to be asked for when it is over."""
+        if isinstance(self._seen, Present):
+            return self._seen
+        raise self._seen or LastwordError("the look is not over")
+
+    def _run(self) -> None:
+        try:
+            self._seen = self._look()
+        except LastwordError as failure:
+            self._seen = failure
+        except Exception as surprise:
+            self._seen = LastwordError(f"looking at the topic: {type(surprise).__name__}: {surprise}")
+
+
+class Lookout:
+    """Looks at one topic again and again, over one connection."""
+
+    def __init__(self, connection: Connection, topic: str) -> None:
+        self._connection = connection
+        self._topic = topic
+        self._admin = connection.admin()
+
+    def glance(self) -> Glance:
+        return Glance(self.look)
+
+    def identity(self) -> str:
+        """Which topic it is now; NotFound when there is none. A short question, for those who ask often."""
+        return topic_identity(self._admin, self._topic)
+
+    def look(self) -> Present:
+        """The topic now; NotFound when there is none, ClusterUnreachable when nobody answers for a part of it."""
+        connection, admin, topic = self._connection, self._admin, self._topic
+        cluster = connection.reach(admin)
+        partitions = sorted(connection.topic_in(cluster, topic).partitions)
+        return Present(
+            cluster_id=str(cluster.cluster_id),
+            topic_id=topic_identity(admin, topic),
+            delete_retention_ms=int(settings_now(admin, topic)["delete.retention.ms"].value),
+            start=Position(offsets(connection, admin, topic, partitions, EARLIEST)),
+            # Before the stable ones: these are then less only where a transaction is open.
+            high=Position(offsets(connection, admin, topic, partitions, LATEST)),
+            stable=Position(committed_ends(connection, admin, topic, partitions)),
+        )

@@ -1,0 +1,268 @@
+"""What is wrong with the SQL of a pipeline: Spark analyses each expression over an empty frame, and no job runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from lastword.core.nearest import did_you_mean
+from lastword.pipeline.checking.result_sizes import constant_of, unbounded
+from lastword.pipeline.checking.source_fields import RESERVED, SourceFields
+from lastword.pipeline.evaluation.names_in_sql import nodes_of
+from lastword.pipeline.plan.mistakes import Problem
+from lastword.spark.reading.json_text import is_json_kind
+from lastword.spark.session.failures import place_of, reason_of, told
+
+
+@dataclass(frozen=True, kw_only=True)
+class Role:
+    """What an expression is for: what it knows beside the source's fields, and which types it may have."""
+
+    knows: tuple[StructField, ...] = ()
+    # Empty: whatever JSON can hold.
+    takes: tuple[type[DataType], ...] = ()
+    wants: str = "a field of the value is anything that JSON has: cast(... AS STRING)"
+
+
+_RULE = StructField("rule", StringType(), nullable=False)
+_MATCHED = StructField("matched", BooleanType(), nullable=False)
+WHEN = Role(takes=(BooleanType,), wants="a condition is a BOOLEAN: compare it with something")
+KEY = Role(knows=(_RULE,), takes=(StringType, BinaryType), wants="a key is a STRING or BINARY: cast(... AS STRING)")
+VALUE = Role(knows=(_RULE,))
+COUNTER = Role(
+    knows=(_MATCHED,),
+    takes=(ByteType, ShortType, IntegerType, LongType),
+    wants="a counter adds up whole numbers: cast(... AS BIGINT)",
+)
+
+_ALONE = "an expression sees one record at a time"
+_AGGREGATE = f"an aggregate over several records: {_ALONE} (and counters are added up without it)"
+_WINDOW = f"a window over other records: {_ALONE}"
+_GENERATOR = f"explode and its like make several rows of one: {_ALONE}, and has one answer"
+_SUBQUERY = f"a subquery reads other records: {_ALONE}"
+_STAR = "* stands for all fields: name those that you mean"
+_ALIAS = "AS gives it a name, and it has one in the file: remove the AS"
+_CHANGING = (
+    "it has another answer each time (like rand, uuid, now): a record that is read again after a crash must have the "
+    "same one; take what you need from its fields"
+)
+_RAISES = (
+    "raise_error and assert_true are for a query that should stop: a record that somebody should look at is a match "
+    "of a rule"
+)
+# By the beginning of a node's name in a parsed expression, in the plan of an analysed one, and of Spark's complaints.
+_FORMS = {
+    "UnresolvedStar": _STAR,
+    "ScalarSubquery": _SUBQUERY,
+    "Exists": _SUBQUERY,
+    "ListQuery": _SUBQUERY,
+    "WindowExpression": _WINDOW,
+    "UnresolvedWindowExpression": _WINDOW,
+}
+_PLANS = {"Aggregate": _AGGREGATE, "Window": _WINDOW, "Generate": _GENERATOR}
+_COMPLAINTS = {
+    "MISSING_GROUP_BY": _AGGREGATE,
+    "NESTED_AGGREGATE_FUNCTION": _AGGREGATE,
+    "UNSUPPORTED_GENERATOR": _GENERATOR,
+    "UDTF_ALIAS_NUMBER_MISMATCH": _GENERATOR,
+    "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE": _WINDOW,
+}
+_WORD = re.compile(r"\w+")
+_REPLACED = "org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable"
+# Texts that a date or time may be made of, and that mean another one each time.
+_TIME_WORDS = ("now", "today", "yesterday", "tomorrow")
+# Such a text with its type before it: already a time when it is parsed.
+_TIME_LITERAL = re.compile(rf"\b(?:date|timestamp(?:_ntz|_ltz)?)\s*'\s*(?:{'|'.join(_TIME_WORDS)})\b", re.IGNORECASE)
+_QUOTED = re.compile(r"`((?:[^`]|``)+)`")
+# The nodes whose second child is a regular expression.
+_PATTERN_SECOND = {"RLike", "RegExpReplace", "RegExpExtract", "RegExpExtractAll", "RegExpInStr", "StringSplit"}
+
+
+class Expressions:
+    """The expressions over one source; each is analysed once, however often it is used."""
+
+    def __init__(self, spark: SparkSession, source: SourceFields) -> None:
+        self._spark = spark
+        self._source = source
+        self._parser = spark._jsparkSession.sessionState().sqlParser()
+        self._frames: dict[Role, DataFrame] = {}
+        self._found: dict[tuple[str, Role], tuple[Problem, ...]] = {}
+        self._functions: list[str] = []
+
+    def problems(self, text: str, role: Role) -> tuple[Problem, ...]:
+        """Everything that is wrong with an expression; nothing when it is fine."""
+        if (text, role) not in self._found:
+            self._found[text, role] = tuple(self._analysed(text, role))
+        return self._found[text, role]
+
+    def _analysed(self, text: str, role: Role) -> Iterator[Problem]:
+        try:
+            parsed = self._parser.parseExpression(text)
+        except PySparkException as failure:
+            yield _told(failure)
+            return
+        nodes = [(str(node.nodeName()), node) for node in nodes_of(parsed)]
+        form = _ALIAS if nodes[0][0] in ("Alias", "MultiAlias") else _meant(_FORMS, *[name for name, _ in nodes])
+        form = _CHANGING if _TIME_LITERAL.search(text) else form
+        if form is not None:
+            yield Problem(text=form)
+            return
+        # What it is about has a mistake of its own.
+        if not self._source.fields or self._source.broken.intersection(_WORD.findall(text.lower())):
+            return
+        frame = self._frame(role)
+        try:
+            answer = frame.select(F.expr(text).alias("answer"))
+        except PySparkException as failure:
+            unknown = list(self._unknown(nodes, frame, text))
+            yield from unknown or [_told(failure, _unknown_field(failure, frame))]
+            return
+        except Py4JError as failure:
+            yield Problem(text=str(told(failure, "Spark can't analyse it")))
+            return
+        misfit = self._misfit(answer, role)
+        if misfit is not None:
+            yield Problem(text=misfit)
+
+    def _frame(self, role: Role) -> DataFrame:
+        if role not in self._frames:
+            self._frames[role] = self._spark.createDataFrame([], StructType([*self._source.fields, *role.knows]))
+        return self._frames[role]
+
+    def _misfit(self, answer: DataFrame, role: Role) -> str | None:
+        """Why an expression that Spark takes is not one that the pipeline takes."""
+        plan = answer._jdf.queryExecution().analyzed()
+        for node in nodes_of(plan):
+            # The frame itself has no node below it.
+            if node.nodeName() != "Project" and node.children().size():
+                return _meant(_PLANS, str(node.nodeName())) or _WINDOW
+        patterns: Any = self._spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # type: ignore[union-attr]
+        nodes = self._expressions_of(plan)
+        if not plan.deterministic() or plan.containsPattern(patterns.CURRENT_LIKE()) or any(map(_changes, nodes)):
+            return _CHANGING
+        for node in nodes:
+            danger = _RAISES if node.nodeName() == "RaiseError" else unbounded(node) or self._bad_pattern(node)
+            if danger is not None:
+                return danger
+        kind = answer.schema[0].dataType
+        fits = isinstance(kind, role.takes) if role.takes else is_json_kind(kind)
+        return None if fits else f"it is {kind.simpleString().upper()}, and {role.wants}"
+
+    def _bad_pattern(self, node: Any) -> str | None:
+        """What Java says of a pattern in the file, which would fail every batch; None if the pattern is fine."""
+        pattern = constant_of(node.children().apply(1)) if str(node.nodeName()) in _PATTERN_SECOND else None
+        if pattern is None:
+            return None
+        try:
+            self._spark._jvm.java.util.regex.Pattern.compile(str(pattern))  # type: ignore[union-attr]
+        except PySparkException as failure:
+            why = str(failure).partition(" near index")[0]
+            return f"the pattern {str(pattern)!r} is no regular expression of Java's ({why}): correct it"
+        return None
+
+    def _expressions_of(self, plan: Any) -> list[Any]:
+        """Every node of the expressions of a plan, and of what some of them stand for."""
+        found = [plan.expressions().apply(index) for index in range(plan.expressions().size())]
+        for node in found:  # grows while it is walked
+            # to_date and its like stand for a cast.
+            if is_instance_of(self._spark._sc._gateway, node, _REPLACED):
+                found.append(node.replacement())
+            found += [node.children().apply(index) for index in range(node.children().size())]
+        return found
+
+    def _unknown(self, nodes: list[tuple[str, Any]], frame: DataFrame, text: str) -> Iterator[Problem]:
+        """Every name in the expression that stands for nothing, with the nearest one that does."""
+        told = set()
+        for kind, node in nodes:
+            name, problem = "", None
+            if kind == "UnresolvedAttribute":
+                name = str(node.sql())
+                try:
+                    frame.select(F.expr(name))
+                except PySparkException as failure:
+                    problem = _unknown_field(failure, frame)
+            elif kind == "UnresolvedFunction" and node.nameParts().size() == 1:
+                name = str(node.nameParts().head())
+                problem = self._unknown_function(name)
+            if problem is not None and name not in told:
+                told.add(name)
+                found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+                yield Problem(text=problem, after=text.count("\n", 0, found.start() if found else 0))
+
+    def _unknown_function(self, name: str) -> str | None:
+        if not self._functions:
+            self._functions = [str(row[0]) for row in self._spark.sql("SHOW FUNCTIONS").collect()]
+        if name.lower() in self._functions:
+            return None
+        hint = did_you_mean(name.lower(), self._functions) or "see the list of Spark's SQL functions"
+        return f"no function {name!r}: {hint}"
+
+
+def _tells_time(node: Any) -> bool:
+    """Whether a text like 'now' is made a date or a time."""
+    if node.nodeName() != "Cast" or not node.dataType().typeName().startswith(("date", "timestamp")):
+        return False
+    return str(constant_of(node.children().apply(0))).strip().lower().startswith(_TIME_WORDS)
+
+
+def _changes(node: Any) -> bool:
+    """Whether its answer differs from time to time, which Spark does not know."""
+    if node.nodeName() != "AesEncrypt":
+        return _tells_time(node)
+    mode, start = (constant_of(node.children().apply(at)) for at in (2, 4))
+    # But for ECB, it draws the bytes to begin with unless they are given.
+    return str(mode).upper() != "ECB" and not str(start or "")
+
+
+def _meant(meanings: dict[str, str], *names: str) -> str | None:
+    """The meaning of the first name that begins like one of those known."""
+    return next((meaning for name in names for start, meaning in meanings.items() if name.startswith(start)), None)
+
+
+def _told(failure: PySparkException, known: str | None = None) -> Problem:
+    """What Spark complains about, in our words where there are some."""
+    ours = known or _meant(_COMPLAINTS, failure.getCondition() or "")
+    line, column = place_of(failure) or (1, None)
+    return Problem(text=ours or reason_of(failure), after=line - 1, column=None if ours else column)
+
+
+def _unknown_field(failure: PySparkException, frame: DataFrame) -> str | None:
+    """That a field is not there, with the nearest one that is; None for another complaint."""
+    condition, about = failure.getCondition() or "", failure.getMessageParameters() or {}
+    if condition.startswith("UNRESOLVED_COLUMN"):
+        name, known = ".".join(_unquoted(about.get("objectName", ""))), frame.columns
+    elif condition == "FIELD_NOT_FOUND":
+        name, known = ".".join(_unquoted(about.get("fieldName", ""))), _unquoted(about.get("fields", ""))
+    else:
+        return None
+    if name.lower() in RESERVED:
+        return f"{name!r} is not known here: it stands for {RESERVED[name.lower()]}"
+    return f"no field {name!r}: {did_you_mean(name, known) or f'there are {_some(known)}'}"
+
+
+def _unquoted(names: str) -> list[str]:
+    return [name.replace("``", "`") for name in _QUOTED.findall(names)]
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 20 else f"{', '.join(names[:20])}, ..."

@@ -1,0 +1,105 @@
+"""What is wrong with the topics that a pipeline file names: missing ones, and tables that would lose their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lastword.core.errors import ClusterUnreachable, LastwordError
+from lastword.core.nearest import did_you_mean
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.live_settings import settings_now
+from lastword.kafka.topics.topic_names import is_internal, is_legal
+from lastword.pipeline.plan.mistakes import Mistake, label
+from lastword.pipeline.plan.plan_file import PlanFile
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Use:
+    """What a topic is named for: `what` names it, `is_table` and `keyless` say what is written to it."""
+
+    topic: str
+    what: str
+    line: int
+    is_table: bool = False
+    keyless: bool = False
+
+
+def topic_mistakes(plan: PlanFile, cluster: Connection | ClusterUnreachable) -> list[Mistake]:
+    """Each missing topic once, at the first line that names it; one mistake when nobody can say which are there."""
+    # A name that no topic can have is told already.
+    uses = [use for use in _uses(plan) if is_legal(use.topic)]
+    if not uses:
+        return []
+    try:
+        if isinstance(cluster, ClusterUnreachable):
+            raise cluster
+        return list(_wrong_uses(uses, cluster))
+    except ClusterUnreachable as away:
+        return [Mistake(line=uses[0].line, text=f"the topics can't be checked: {away}", is_unreachable=True)]
+
+
+def _wrong_uses(uses: list[_Use], connection: Connection) -> Iterator[Mistake]:
+    admin = connection.admin()
+    there = connection.reach(admin).topics
+    told: set[str] = set()
+    policies: dict[str, str] = {}
+    for use in uses:
+        problem = None
+        if use.topic in told:
+            continue
+        if use.topic not in there:
+            told.add(use.topic)
+            problem = _missing(use, uses, list(there), connection)
+        elif use.is_table or use.keyless:
+            try:
+                if use.topic not in policies:
+                    policies[use.topic] = settings_now(admin, use.topic)["cleanup.policy"].value
+                problem = _misfit(use, policies[use.topic])
+            except ClusterUnreachable:
+                raise
+            except LastwordError as refusal:
+                told.add(use.topic)
+                problem = str(refusal)
+        if problem is not None:
+            yield Mistake(line=use.line, text=f"{use.what}: {problem}")
+
+
+def _missing(use: _Use, uses: list[_Use], there: list[str], connection: Connection) -> str:
+    hint = did_you_mean(use.topic, [name for name in there if not is_internal(name)])
+    # lastword makes compacted topics unless it is told.
+    policy = "" if use.is_table else " --set cleanup.policy=delete"
+    times = sum(other.topic == use.topic for other in uses)
+    often = f" (named {times} times)" if times > 1 else ""
+    make = f"make it with  lastword topic create {use.topic}{policy}"
+    return f"no topic {use.topic!r} at {connection.bootstrap_servers}{often}: {f'{hint} or ' if hint else ''}{make}"
+
+
+def _misfit(use: _Use, policy: str) -> str | None:
+    if use.is_table and "compact" not in policy:
+        return (
+            f"topic {use.topic!r} is not compacted (cleanup.policy={policy}), so its rows would expire: "
+            f"run  lastword topic alter {use.topic} --set cleanup.policy=compact"
+        )
+    if use.keyless and "compact" in policy:
+        return f"topic {use.topic!r} is compacted and takes no record without a key: give the rule a key"
+    return None
+
+
+def _uses(plan: PlanFile) -> Iterator[_Use]:
+    pipeline, line = plan.pipeline, plan.places.line
+    yield _Use(topic=pipeline.source.topic, what="source, topic", line=line("source", "topic"))
+    for number, rule in enumerate(pipeline.rules):
+        yield _Use(
+            topic=rule.to,
+            what=f"{label('rule', rule.name, number)}, to",
+            line=line("rules", number, "to"),
+            keyless=rule.key is None,
+        )
+    for number, table in enumerate(pipeline.tables):
+        yield _Use(
+            topic=table.topic,
+            what=f"{label('table', table.topic, number)}, topic",
+            line=line("tables", number, "topic"),
+            is_table=True,
+        )

@@ -1,0 +1,28 @@
+"""A name in an expression of Spark SQL, replaced by another expression."""
+
+from __future__ import annotations
+
+import re
+
+# What may hold the name without meaning it: strings (raw ones end at the first quote), quoted names, comments.
+_APART = r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/"""
+
+
+def with_name(expression: str, name: str, meaning: str) -> str:
+    """The expression with `meaning` wherever it says `name`; not in a string or comment, nor as a field or function."""
+    quoted = f"`{name}`"
+    found = re.compile(rf"({_APART})|(?<![\w.]){re.escape(name)}(?!\w|\s*\()", re.IGNORECASE | re.DOTALL)
+
+    def put(match: re.Match[str]) -> str:
+        apart: str | None = match[1]
+        return meaning if apart is None or apart.lower() == quoted else apart
+
+    return found.sub(put, expression)
+
+
+def nodes_of(tree: Any) -> Iterator[Any]:
+    """Every node of a tree of Spark's, from the root down."""
+    yield tree
+    below = tree.children()
+    for index in range(below.size()):
+        yield from nodes_of(below.apply(index))

@@ -1,0 +1,200 @@
+"""Reading a pipeline file: the plan it says, and everything that is wrong with how it says it, each with its line."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lastword.core.errors import BadInput
+from lastword.core.nearest import did_you_mean
+from lastword.pipeline.plan.mistakes import Mistake, label
+from lastword.pipeline.plan.plan import KeptTable, Pipeline, Rule, Source
+from lastword.pipeline.plan.plan_names import name_mistakes
+from lastword.pipeline.plan.toml_lines import KeyPath, Places, places_in
+
+_SYNTAX_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+# The keys of each part of a file, and how they are written.
+_FILE = {"app": 'app = "teams"', "source": "[source]", "rules": "[[rules]]", "tables": "[[tables]]"}
+_SOURCE = {"topic": 'topic = "new_users"', "schema": 'schema = "email STRING NOT NULL, credit INT"'}
+_RULE = {
+    "name": 'name = "in-debt"',
+    "when": 'when = "credit < 0"',
+    "to": 'to = "actions"',
+    "key": 'key = "email"',
+    "value": 'value = { customer = "email", team = "rule" }',
+}
+_TABLE = {
+    "topic": 'topic = "team_stats"',
+    "key": 'key = "team"',
+    "counters": 'counters = { processed = "1", flagged = "if(matched, 1, 0)" }',
+}
+_KINDS = {str: "text", bool: "true or false", int: "a whole number", float: "a number", list: "a list", dict: "a table"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanFile:
+    """A file as far as it could be read: where a mistake is about a text, the pipeline has the empty one.
+
+    Its rules and tables are those of the file, one for one, so that their numbers find their lines.
+    """
+
+    path: str
+    pipeline: Pipeline
+    places: Places
+    mistakes: tuple[Mistake, ...]
+
+    @property
+    def says_anything(self) -> bool:
+        return bool(self.places.known)
+
+
+def read_plan(path: Path | str) -> PlanFile:
+    """What the file says, with all mistakes of its form; BadInput when there is no such file."""
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as failure:
+        raise BadInput(f"pipeline file {path}: {failure.strerror}: check the path") from None
+    try:
+        # As tomllib has it.
+        text = raw.decode().replace("\r\n", "\n")
+        said = tomllib.loads(text)
+    except UnicodeDecodeError as damage:
+        line = raw.count(b"\n", 0, damage.start) + 1
+        return _unreadable(path, Mistake(line=line, text="not UTF-8 text: save the file as UTF-8"))
+    except tomllib.TOMLDecodeError as damage:
+        return _unreadable(path, _syntax_mistake(str(damage), text))
+    except (ValueError, RecursionError):
+        # Of neither does Python tell the line.
+        text = "a number with too many digits, or too many brackets: no pipeline needs them"
+        return _unreadable(path, Mistake(line=1, text=text))
+    reading = _Reading(places_in(text))
+    pipeline = reading.pipeline(said)
+    found = [*reading.mistakes, *name_mistakes(pipeline, reading.places)]
+    found.sort(key=lambda mistake: mistake.line)
+    return PlanFile(path=str(path), pipeline=pipeline, places=reading.places, mistakes=tuple(found))
+
+
+def _unreadable(path: Path | str, mistake: Mistake) -> PlanFile:
+    nothing = Pipeline(app="", source=Source(topic="", schema=""), rules=(), tables=())
+    return PlanFile(path=str(path), pipeline=nothing, places=Places(), mistakes=(mistake,))
+
+
+def _syntax_mistake(reason: str, text: str) -> Mistake:
+    place = _SYNTAX_PLACE.search(reason)
+    line = int(place[1]) if place and place[1] else text.rstrip().count("\n") + 1
+    return Mistake(line=line, text=f"not TOML: {reason}: put that right to see what else there is")
+
+
+class _Reading:
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.mistakes: list[Mistake] = []
+
+    def wrong(self, path: KeyPath, text: str) -> None:
+        self.mistakes.append(Mistake(line=self.places.line(*path), text=text))
+
+    def pipeline(self, said: Mapping[str, Any]) -> Pipeline:
+        top = _Part(self, said, (), "", _FILE, optional="tables")
+        rules, tables = top.entries("rules"), top.entries("tables")
+        if "rules" in said and said["rules"] == []:
+            self.wrong(("rules",), "no rules: add one, like  [[rules]]")
+        return Pipeline(
+            app=top.text("app"),
+            source=self._source(top.table("source")),
+            rules=tuple(self._rule(rule, number) for number, rule in enumerate(rules)),
+            tables=tuple(self._table(table, number) for number, table in enumerate(tables)),
+        )
+
+    def _source(self, said: Mapping[str, Any] | None) -> Source:
+        if said is None:
+            return Source(topic="", schema="")
+        part = _Part(self, said, ("source",), "source", _SOURCE)
+        return Source(topic=part.text("topic"), schema=part.text("schema"))
+
+    def _rule(self, said: Mapping[str, Any], number: int) -> Rule:
+        part = _Part(self, said, ("rules", number), label("rule", said.get("name"), number), _RULE, optional="key")
+        return Rule(
+            name=part.text("name"),
+            when=part.text("when"),
+            to=part.text("to"),
+            value=part.texts("value"),
+            key=part.text("key") if "key" in said else None,
+        )
+
+    def _table(self, said: Mapping[str, Any], number: int) -> KeptTable:
+        part = _Part(self, said, ("tables", number), label("table", said.get("topic"), number), _TABLE)
+        return KeptTable(topic=part.text("topic"), key=part.text("key"), counters=part.texts("counters"))
+
+
+class _Part:
+    """One table of the file, whose keys are known; what is not as it should be is told and taken for nothing."""
+
+    def __init__(
+        self,
+        reading: _Reading,
+        said: Mapping[str, Any],
+        at: KeyPath,
+        name: str,
+        known: Mapping[str, str],
+        *,
+        optional: str = "",
+    ) -> None:
+        self._reading, self._said, self._at, self._name, self._known = reading, said, at, name, known
+        where = f"{name}: " if name else ""
+        for key in said:
+            if key not in known:
+                hint = did_you_mean(key, known) or f"it takes {', '.join(known)}"
+                reading.wrong((*at, key), f"{where}unknown key {key!r}: {hint}")
+        for key, like in known.items():
+            if key not in said and key != optional:
+                reading.wrong(at, f"{where}{key!r} is missing: add it, like  {like}")
+
+    def text(self, key: str) -> str:
+        text = self._said.get(key, "")
+        if not isinstance(text, str):
+            self._wrong(key, text, "text")
+            return ""
+        if key in self._said and not text.strip():
+            self._empty(key)
+            return ""
+        return text
+
+    def texts(self, key: str) -> dict[str, str]:
+        said = self.table(key)
+        if said is None:
+            return {}
+        if not said:
+            self._empty(key)
+        known = {name: f'{name} = "..."' for name in said}
+        part = _Part(self._reading, said, (*self._at, key), f"{self._name}, {key}", known)
+        return {name: part.text(name) for name in said}
+
+    def table(self, key: str) -> Mapping[str, Any] | None:
+        said = self._said.get(key)
+        if said is None or isinstance(said, dict):
+            return said
+        self._wrong(key, said, "a table")
+        return None
+
+    def entries(self, key: str) -> list[Mapping[str, Any]]:
+        said = self._said.get(key, [])
+        if isinstance(said, list) and all(isinstance(entry, dict) for entry in said):
+            return said
+        self._wrong(key, said, "a list of tables")
+        return []
+
+    def _wrong(self, key: str, value: object, wanted: str) -> None:
+        kind = _KINDS.get(type(value), "a time")
+        self._reading.wrong(
+            (*self._at, key), f"{self._what(key)}: is {kind}, not {wanted}: write it like  {self._known[key]}"
+        )
+
+    def _empty(self, key: str) -> None:
+        self._reading.wrong((*self._at, key), f"{self._what(key)}: is empty: write it like  {self._known[key]}")
+
+    def _what(self, key: str) -> str:
+        return f"{self._name}, {key}" if self._name else key

@@ -1,0 +1,60 @@
+"""The reports of a batch as a frame of Spark's: planned once, and each of its jobs is a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow
+from pyspark.sql import DataFrame, SparkSession
+
+from lastword.pipeline.evaluation.evaluate import Counter, evaluated, unevaluated
+from lastword.pipeline.plan.plan import Pipeline
+from lastword.pipeline.running.output_topics import outlet_of
+from lastword.pipeline.running.source import SOURCE_SQL, SourceTask
+from lastword.pipeline.running.takeover import Taken
+from lastword.pipeline.running.task import REPORT_SQL, CommitTask
+from lastword.spark.session.client_settings import portable
+from lastword.spark.session.session import connection_of
+
+
+class BatchFrames:
+    """Those of one takeover, each made when it is needed first."""
+
+    def __init__(
+        self, spark: SparkSession, plan: Pipeline, counters: tuple[Counter, ...], *, taken: Taken, owner: str
+    ) -> None:
+        self._spark = spark
+        self._plan = plan
+        self._counters = counters
+        self._taken = taken
+        self._owner = owner
+        self._made: dict[tuple[int, bool], DataFrame] = {}
+
+    def of(self, tasks: int, *, is_evaluated: bool = True) -> DataFrame:
+        """For a batch of so many tasks, whichever it is; without `is_evaluated` it rejects all that it reads."""
+        if (tasks, is_evaluated) not in self._made:
+            self._made[tasks, is_evaluated] = self._frame(tasks, is_evaluated=is_evaluated)
+        return self._made[tasks, is_evaluated]
+
+    def _frame(self, tasks: int, *, is_evaluated: bool) -> DataFrame:
+        connection, plan, counters = connection_of(self._spark), self._plan, self._counters
+        source = SourceTask(connection=portable(connection), topic=plan.source.topic, topic_id=self._taken.source_id)
+        task = CommitTask(
+            connection=portable(connection),
+            app=plan.app,
+            changelog=plan.changelog,
+            outlet=outlet_of(connection, plan, counters),
+            generation=self._taken.generation,
+            owner=self._owner,
+        )
+
+        # Spark wants functions.
+        def read(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+            yield from source(batches)
+
+        def work(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+            yield from task(batches)
+
+        records = self._spark.range(0, tasks, 1, tasks).mapInArrow(read, SOURCE_SQL)
+        rows = evaluated(records, plan, counters) if is_evaluated else unevaluated(records, plan, counters)
+        return rows.mapInArrow(work, REPORT_SQL)

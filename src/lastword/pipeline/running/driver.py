@@ -1,0 +1,298 @@
+"""A pipeline that runs: batch after batch of its source, begun anew from the changelog whenever one fails."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from lastword.core.errors import (
+    BadInput,
+    ClusterUnreachable,
+    LastwordError,
+    NotFound,
+    SourceGap,
+    TakenOver,
+)
+from lastword.kafka.client.live_settings import topics_now
+from lastword.kafka.client.transactions import Transactions
+from lastword.kafka.topics.topic_description import committed_ends
+from lastword.pipeline.evaluation.evaluate import counters_of
+from lastword.pipeline.evaluation.guarding import guarded
+from lastword.pipeline.plan.plan import Pipeline
+from lastword.pipeline.running.batch_frames import BatchFrames
+from lastword.pipeline.running.counter_tables import KeptTables
+from lastword.pipeline.running.isolation import Isolation, blame_of
+from lastword.pipeline.running.own_topics import make_own_topics
+from lastword.pipeline.running.pipeline_status import Standing
+from lastword.pipeline.running.progress import Kept, Progress
+from lastword.pipeline.running.source import Share, batch_of
+from lastword.pipeline.running.source_ends import LogEnds
+from lastword.pipeline.running.status_reports import Reporting
+from lastword.pipeline.running.takeover import Choice, Taken, new_owner, take_over
+from lastword.spark.session.failures import one_line_failures
+from lastword.spark.session.session import connection_of
+from lastword.spark.session.shutdown import hush_lost_jvm, jvm_has_ended
+from lastword.spark.writing.write_table import refuse_speculation
+
+# A batch has no more than this for each partition; what it holds in memory is bounded by its tasks.
+_BATCH_RECORDS = 100_000
+_SETTINGS = {
+    # Java leaves methods of more than 8000 bytes uncompiled. Code of so many rules as one method is more than that, and
+    # Spark then takes methods for each step of the plan.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
+    # So much comes to Python at a time: each piece has a price of its own, for every column.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(16 * 1024**2),
+}
+# A batch of no more than this is one task: most of what a small task costs does not depend on its records.
+_FEW_RECORDS = 2_000
+_WAIT_S = 0.02
+_LOOK_AGAIN_S = 1.0
+_STEP_S = 0.1
+_BACKOFF_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+# Failures in a row, without any progress between, after which trying again won't help.
+_HOPELESS = 5
+
+
+class SparkEnded(LastwordError):
+    pass
+
+
+# What no new start would mend.
+_FINAL = (BadInput, SourceGap, TakenOver)
+
+
+class PipelineRun:
+    """One driver. `run` returns when it is told to stop, and raises when it can't go on.
+
+    `tell` gets a line for each event, `show` how the pipeline stands, every two seconds.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        plan: Pipeline,
+        *,
+        choice: Choice | None = None,
+        tell: Callable[[str], None] = lambda _: None,
+        show: Callable[[dict[str, Any]], None] = lambda _: None,
+    ) -> None:
+        refuse_speculation(spark)
+        self._spark = guarded(spark)
+        self._plan = plan
+        self._choice = choice
+        self._tell = tell
+        self._show = show
+        for name, value in _SETTINGS.items():
+            self._spark.conf.set(name, value)
+        self._connection = connection_of(spark)
+        self._admin = self._connection.admin()
+        self._counters = counters_of(self._spark, plan)
+        self._is_stopping = False
+        self._failure: BaseException | None = None
+        self._owner = new_owner()
+        self._generation: int | None = None
+        self._kept: dict[int, Kept] = {}
+        self._standing = Standing(plan)
+        self._isolation = Isolation()
+
+    def stop(self) -> None:
+        """The run ends after the commit that is under way. A signal handler may call this."""
+        self._is_stopping = True
+
+    def run(self) -> None:
+        hush_lost_jvm()
+        tries, waits = 0, 0
+        while not self._is_stopping:
+            began_at = self._standing.records
+            try:
+                with _told(f"the pipeline {self._plan.app}"):
+                    self._run_once()
+                tries = waits = 0
+            except SparkEnded:
+                # Whoever ends a group of processes ends the JVM with it, which loses nothing.
+                if not self._is_stopping:
+                    raise
+            except _FINAL:
+                raise
+            except LastwordError as failure:
+                # A cluster that has just come back may not know its topics yet.
+                if isinstance(failure, NotFound) and self._generation is None:
+                    raise
+                if self._standing.records > began_at:
+                    tries = waits = 0
+                waits += 1
+                # For a cluster that is away it waits as long as it takes.
+                tries += not isinstance(failure, ClusterUnreachable)
+                if tries >= _HOPELESS:
+                    raise
+                self._tell(f"{failure}: trying again")
+                self._standing.happened(str(failure))
+                # Two that start at once would take over from each other for ever.
+                jitter = random.uniform(1, 1.5)  # noqa: S311
+                self._pause(_BACKOFF_S[min(waits, len(_BACKOFF_S)) - 1] * jitter)
+
+    def _run_once(self) -> None:
+        """From a takeover until it ends: because it was told to, or has to begin anew."""
+        make_own_topics(self._connection, self._plan)
+        taken = take_over(
+            self._connection,
+            self._plan,
+            owner=self._owner,
+            choice=self._choice,
+            mine=self._generation,
+            reached=self._progress,
+        )
+        # It was about what had happened before.
+        self._choice = None
+        self._generation, self._kept = taken.generation, dict(taken.kept)
+        self._failure = None
+        begun = f"generation {taken.generation} begins at {self._plan.source.topic} {taken.position}"
+        for line in (*taken.skipped, begun):
+            self._happened(line)
+        with closing(Transactions(self._connection, f"{self._plan.app}-tables")) as transactions:
+            tables = KeptTables(transactions, self._plan)
+            tables.write(self._progress)
+            self._standing.taken(self._progress)
+            self._run_batches(taken, tables, transactions)
+        if self._failure is not None:
+            raise self._failure
+
+    def _run_batches(self, taken: Taken, tables: KeptTables, transactions: Transactions) -> None:
+        """Until it is told to stop, fails, or the source has changed."""
+        reporting = Reporting(
+            self._connection,
+            self._plan,
+            self._standing,
+            transactions,
+            on_report=self._show,
+            on_failure=self._fail,
+            tell=self._tell,
+        )
+        topic, look_again_at = self._plan.source.topic, 0.0
+        frames = BatchFrames(self._spark, self._plan, self._counters, taken=taken, owner=self._owner)
+        ends = LogEnds(
+            topic,
+            lambda: committed_ends(self._connection, self._admin, topic, self._kept),
+            self._happened,
+            patience_s=self._connection.patience_s,
+        )
+        with reporting:
+            while not self._is_stopping and self._failure is None:
+                tasks = self._tasks(ends)
+                # Always before something is read.
+                if tasks or time.monotonic() >= look_again_at:
+                    look_again_at = time.monotonic() + _LOOK_AGAIN_S
+                    if self._has_changed(taken, is_sure=bool(tasks)):
+                        self._tell(f"{topic} has changed: looking at it anew")
+                        return
+                if not tasks:
+                    time.sleep(_WAIT_S)
+                    continue
+                self._run_batch_or_narrow(frames, tasks, tables)
+
+    def _run_batch_or_narrow(self, frames: BatchFrames, tasks: list[list[Share]], tables: KeptTables) -> None:
+        """A batch that fails because of a record is followed by a smaller one; in the end the record is rejected."""
+        shares = [share for of_task in tasks for share in of_task]
+        try:
+            self._run_batch(frames.of(len(tasks)), tasks, tables)
+        except (PySparkException, Py4JError) as failure:
+            blame = blame_of(failure)
+            if blame is None or jvm_has_ended():
+                raise
+            alone = self._isolation.narrow(shares)
+            if alone is not None:
+                # Whatever fails without a record, too, is no record's fault.
+                self._run_batch(frames.of(1), [[alone._replace(end=alone.begin)]], tables)
+                self._run_batch(frames.of(1, is_evaluated=False), [[alone._replace(blame=blame)]], tables)
+                self._happened(f"{self._plan.source.topic}/{alone.partition}/{alone.begin} is rejected: {blame}")
+        else:
+            self._isolation.widen(shares)
+
+    def _tasks(self, ends: LogEnds) -> list[list[Share]]:
+        """What the next batch has to read, task by task; empty when there is nothing."""
+        reached = {partition: kept.progress.next_offset for partition, kept in self._kept.items()}
+        shares = {
+            partition: Share(
+                partition=partition,
+                begin=reached[partition],
+                end=min(end, reached[partition] + _BATCH_RECORDS),
+                known=self._kept[partition].offset,
+            )
+            for partition, end in ends.past(reached).items()
+        }
+        shares = self._isolation.bounded(shares)
+        if sum(share.end - share.begin for share in shares.values()) <= _FEW_RECORDS:
+            return [[*shares.values()]] if shares else []
+        return [[shares[partition]] if partition in shares else [] for partition in self._kept]
+
+    def _run_batch(self, frame: DataFrame, tasks: Sequence[Sequence[Share]], tables: KeptTables) -> None:
+        began = time.monotonic()
+        with batch_of(self._spark.sparkContext, tasks):
+            reports = frame.rdd.collect()
+        for report in reports:
+            kept = Kept(progress=Progress.from_json(bytes(report.progress)), offset=report.offset)
+            self._kept[report.partition] = kept
+        tables.write(self._progress)
+        self._standing.committed(
+            self._progress,
+            tasks=sum(1 for shares in tasks if shares),
+            records=sum(report.records for report in reports),
+            newest_ms=max((report.newest_ms for report in reports if report.newest_ms is not None), default=None),
+            seconds=time.monotonic() - began,
+        )
+
+    def _happened(self, line: str) -> None:
+        self._standing.happened(line)
+        self._tell(line)
+
+    def _fail(self, failure: BaseException) -> None:
+        # The first one: others may follow from it.
+        self._failure = self._failure or failure
+
+    @property
+    def _progress(self) -> dict[int, Progress]:
+        return {partition: kept.progress for partition, kept in self._kept.items()}
+
+    def _has_changed(self, taken: Taken, *, is_sure: bool) -> bool:
+        """Whether the source has more partitions by now, or it or the changelog was deleted and made again.
+
+        When nobody can tell that is no change, unless it must be `is_sure`.
+        """
+        source, changelog = self._plan.source.topic, self._plan.changelog
+        try:
+            now = topics_now(self._admin, [source, changelog])
+        except NotFound:
+            return True
+        except LastwordError:
+            if is_sure:
+                raise
+            return False
+        return (
+            now[source].partitions > len(taken.kept)
+            or now[source].identity != taken.source_id
+            or now[changelog].identity != taken.changelog_id
+        )
+
+    def _pause(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while not self._is_stopping and time.monotonic() < until:
+            time.sleep(_STEP_S)
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    try:
+        with one_line_failures(what):
+            yield
+    except (LastwordError, OSError):
+        if jvm_has_ended():
+            raise SparkEnded(f"{what}: Spark's JVM has ended: start it again, and it goes on where it was") from None
+        raise

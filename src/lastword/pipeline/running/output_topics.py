@@ -1,0 +1,53 @@
+"""Where the results of a pipeline go, and what those topics take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.live_settings import settings_now
+from lastword.pipeline.evaluation.evaluate import Counter, fields_of, parts_of
+from lastword.pipeline.evaluation.verdicts import SourceField
+from lastword.pipeline.plan.plan import Pipeline
+
+# What a record takes beside its key, value and headers at most: the frame of its batch.
+FRAME_BYTES = 200
+# A batch of many records may be as large as this, where the topics take as much.
+_BATCH_BYTES = 1024**2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlet:
+    """It travels to the workers."""
+
+    source: str
+    fields: tuple[SourceField, ...]
+    rejects: str
+    parts: tuple[str, ...]  # what may fail on a record, by its number
+    rules: tuple[tuple[str, str], ...]  # of each rule: its name, and the topic it emits to
+    counters: tuple[Counter, ...]
+    limits: Mapping[str, int]  # of each topic: the bytes that it takes in a batch
+    keyed: frozenset[str]  # the topics that take no record without a key: they are compacted
+
+    @property
+    def batch_bytes(self) -> int:
+        """As large as a batch may be: the topics' limits are for a batch, and ours would be refused as a whole."""
+        return min(_BATCH_BYTES, *(limit - FRAME_BYTES for limit in self.limits.values()))
+
+
+def outlet_of(connection: Connection, plan: Pipeline, counters: tuple[Counter, ...]) -> Outlet:
+    """The plan's, with the topics as they are now."""
+    admin = connection.admin()
+    topics = {plan.changelog, plan.rejects, *(rule.to for rule in plan.rules)}
+    settings = {topic: settings_now(admin, topic) for topic in sorted(topics)}
+    return Outlet(
+        source=plan.source.topic,
+        fields=fields_of(plan),
+        rejects=plan.rejects,
+        parts=parts_of(plan, counters),
+        rules=tuple((rule.name, rule.to) for rule in plan.rules),
+        counters=counters,
+        limits={topic: int(now["max.message.bytes"].value) for topic, now in settings.items()},
+        keyed=frozenset(topic for topic, now in settings.items() if "compact" in now["cleanup.policy"].value),
+    )

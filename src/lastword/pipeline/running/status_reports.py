@@ -1,0 +1,93 @@
+"""Tells others how a pipeline stands, every two seconds: its status topic, and the consumer group of its name."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from lastword.core.errors import LastwordError
+from lastword.core.position import Position
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.groups import GroupPosition
+from lastword.kafka.client.reading import log_bounds
+from lastword.kafka.client.transactions import Outgoing, Transactions
+from lastword.pipeline.plan.plan import Pipeline
+from lastword.pipeline.running.pipeline_status import Standing
+
+_EVERY_S = 2.0
+
+
+class Reporting:
+    """A thread that reports from `with` on, and once more at its end.
+
+    It writes under the id of the driver: so a driver that has nothing to do also learns when another takes over.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        plan: Pipeline,
+        standing: Standing,
+        transactions: Transactions,
+        *,
+        on_report: Callable[[dict[str, Any]], None],
+        on_failure: Callable[[Exception], None],
+        tell: Callable[[str], None],
+    ) -> None:
+        self._connection = connection
+        self._plan = plan
+        self._standing = standing
+        self._transactions = transactions
+        self._on_report = on_report
+        self._on_failure = on_failure
+        self._tell = tell
+        self._group = GroupPosition(connection, plan.app)
+        self._told = ""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._report_until_end, name=f"{plan.app}-status", daemon=True)
+
+    def __enter__(self) -> Reporting:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _report_until_end(self) -> None:
+        while True:
+            is_last = self._ended.wait(_EVERY_S)
+            try:
+                self._report()
+            except Exception as failure:
+                # A transaction that failed may leave its producer unable to begin another: all of it begins anew.
+                self._on_failure(failure)
+                return
+            if is_last:
+                return
+
+    def _report(self) -> None:
+        row = self._standing.row(self._ends())
+        self._on_report(row)
+        record = Outgoing(self._plan.status, json.dumps(row).encode(), self._plan.app.encode())
+        self._transactions.write([], record)
+        if position := self._standing.position:
+            self._commit(position)
+
+    def _commit(self, position: Position) -> None:
+        try:
+            self._group.commit({self._plan.source.topic: position})
+        except LastwordError as failure:
+            # It is for those who look at lag. What is not committed now is so in two seconds.
+            if str(failure) != self._told:
+                self._tell(str(failure))
+            self._told = str(failure)
+
+    def _ends(self) -> Position | None:
+        try:
+            _, last = log_bounds(self._connection, self._plan.source.topic)
+        except LastwordError:
+            return None
+        return last

@@ -1,0 +1,125 @@
+"""Ghosts: rows whose tombstone was compacted away before this replica could read it.
+
+Kafka keeps a tombstone for at least delete.retention.ms after it was first cleaned. A replica that was away for longer
+may never learn of a delete by reading on, so it reads the partition again from its start: a key that has no live
+record there any more has no row. What was there when the pass began, and its tombstone, can't both vanish within
+delete.retention.ms: after a quicker pass no ghost is left, and a slower one is repeated.
+
+A row can also be missing because a later record of its key has taken its place, so what comes after the position is
+read as well. Only a key that is overwritten and compacted twice within those milliseconds is then taken for a ghost; it
+is back as soon as its newest record is read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+from rocksdict import Rdict, WriteBatch, WriteOptions
+
+from lastword.core.clock import now_ms
+from lastword.core.position import Position
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import read_log
+from lastword.replica.building.long_work import Stopped
+from lastword.replica.folder import ReplicaFolder
+from lastword.replica.store.apply_batch import Applied
+from lastword.replica.store.column_family import Family
+from lastword.replica.store.store import Store, store_options
+
+PASSES = 3
+_IN_MEMORY = 200_000
+_AT_ONCE = 10_000
+
+
+def sweep(
+    connection: Connection,
+    store: Store,
+    folder: ReplicaFolder,
+    partition: int,
+    *,
+    retention_ms: int,
+    stopping: threading.Event,
+) -> Iterator[Applied]:
+    """Removes the ghosts of a partition, some at a time; the place then says whether any may be left.
+
+    A crash in between leaves rows that are fewer by some ghosts, and a place that asks for the sweep again.
+    """
+    topic, place = store.identity.topic, Position({partition: store.places[partition].position})
+    for attempt in range(1, PASSES + 1):
+        stopwatch = _Stopwatch(stopping)
+        with folder.scratch() as scratch, closing(_Seen(scratch)) as seen:
+            for batch in read_log(connection, topic, partitions=[partition], stop=place, progress=stopwatch):
+                seen.note((record.key, record.value is not None) for record in batch if record.key is not None)
+            certain = stopwatch.elapsed_ms() <= retention_ms
+            # A row may be missing because a later record, which we have not come to yet, has taken its place.
+            for batch in read_log(connection, topic, partitions=[partition], start=place, progress=stopwatch):
+                seen.note((record.key, True) for record in batch if record.key is not None)
+            if certain or attempt == PASSES:
+                ghosts = seen.missing(store.keys_of(partition))
+                while some := list(islice(ghosts, _AT_ONCE)):
+                    yield store.sweep(some, partition, store.places[partition])
+                settled = store.places[partition]._replace(deletes_uncertain=not certain)
+                store.apply([], {partition: settled})
+        if certain:
+            return
+
+
+class _Stopwatch:
+    """Runs from the first fetch of a read, whose progress it hears; ends the read when it is to stop."""
+
+    def __init__(self, stopping: threading.Event) -> None:
+        self._stopping = stopping
+        self._began: int | None = None
+
+    def __call__(self, _done: int, _total: int) -> None:
+        if self._stopping.is_set():
+            raise Stopped
+        self._began = self._began or now_ms()
+
+    def elapsed_ms(self) -> int:
+        return now_ms() - (self._began or 0)
+
+
+class _Seen:
+    """Which keys have a live record: in memory, and on disk where they are many."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._scratch = scratch
+        self._recent: dict[bytes, bool] = {}
+        self._db: Rdict | None = None
+        self._older: Family | None = None
+
+    def note(self, keys: Iterable[tuple[bytes, bool]]) -> None:
+        self._recent.update(keys)
+        if len(self._recent) >= _IN_MEMORY:
+            self._spill()
+
+    def missing(self, keys: Iterator[bytes]) -> Iterator[bytes]:
+        """Those of the keys that have no live record."""
+        for key in keys:
+            live = self._recent.get(key)
+            if live is None and self._older is not None:
+                live = self._older.get(key) == b"1"
+            if not live:
+                yield key
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+
+    def _spill(self) -> None:
+        if self._db is None:
+            self._db = Rdict(str(self._scratch), store_options())
+            self._older = Family(self._db)
+            unlogged = WriteOptions()
+            unlogged.disable_wal = True  # type: ignore[method-assign,assignment]  # the stub takes it for a method
+            self._db.set_write_options(unlogged)
+        batch = WriteBatch(raw_mode=True)
+        for key, live in self._recent.items():
+            batch.put(key, b"1" if live else b"0")
+        self._db.write(batch)
+        self._recent.clear()

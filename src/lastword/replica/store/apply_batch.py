@@ -1,0 +1,247 @@
+"""One batch of records folded into the rows that are there: what to write, and the counts that go with it.
+
+Nearly every key lives in one partition, and its newest record is simply its row. A key with live rows in two
+partitions (partitions were added, or a writer has another partitioner) takes the careful way: each partition keeps
+its own row, a tombstone removes only that of its own partition, and the row with the later (timestamp, partition) is
+shown, so that every replica gives the same answer whatever the order of arrival.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rocksdict import WriteBatch
+
+from lastword.core.record import Record
+from lastword.replica.store.column_family import Family
+from lastword.replica.store.row_layout import (
+    PARTITION,
+    ROW_HEAD,
+    Place,
+    Standing,
+    is_poison,
+    pack_place,
+    pack_row,
+    pack_rows,
+    partition_in,
+    unpack_row,
+    unpack_rows,
+    value_in,
+)
+
+if TYPE_CHECKING:
+    from lastword.replica.store.store import Store
+
+_AT_A_TIME = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """The records of a commit in their order, and what they changed."""
+
+    records: Sequence[Record]
+    # By index, for records of a key that lives in two partitions: what the table shows since then (a tombstone for
+    # nothing), or None where it shows what it showed before.
+    shown: Mapping[int, Record | None]
+
+    def changes(self) -> Iterator[tuple[Record, Record]]:
+        """(the record that was read, what the table shows since then), in order."""
+        for index, record in enumerate(self.records):
+            shown = self.shown.get(index, record)
+            if shown is not None:
+                yield record, shown
+
+
+def _found(family: Family, keys: list[bytes]) -> list[bytes | None]:
+    """What is there for each key. A few at a time: while they are looked up, nobody else gets a turn to read."""
+    found: list[bytes | None] = []
+    for start in range(0, len(keys), _AT_A_TIME):
+        found += family.get(keys[start : start + _AT_A_TIME])
+    return found
+
+
+class Edit:
+    """One WriteBatch in the making."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._batch = WriteBatch(raw_mode=True)
+        self._handles = store.handles
+        self._live: defaultdict[int, int] = defaultdict(int)
+        self._poison: defaultdict[int, int] = defaultdict(int)
+        self._split_keys = 0
+        self._hidden_rows = 0
+        self._kept_bytes = 0
+        self._moved: dict[int, Place] = {}
+        self._records: Sequence[Record] = ()
+        # The values of each key in their order; made when the first value that can't be read asks for them.
+        self._by_key: defaultdict[bytes, list[bytes]] | None = None
+
+    def fold(self, records: Sequence[Record]) -> Applied:
+        """The newest record of each key, against what is there."""
+        self._records = records
+        newest: dict[bytes, Record] = {}
+        careful: set[bytes] = set()
+        for record in records:
+            key = record.key
+            assert key is not None  # noqa: S101  the caller has left those out
+            known = newest.get(key)
+            if known is not None and known.partition != record.partition:
+                careful.add(key)
+            newest[key] = record
+        keys = list(newest)
+        befores = _found(self._store.rows, keys)
+        hidden = _found(self._store.others, keys) if self._store.split_keys else [None] * len(keys)
+        for key, before, other in zip(keys, befores, hidden, strict=True):
+            record = newest[key]
+            if key in careful or other is not None or (before is not None and partition_in(before) != record.partition):
+                careful.add(key)
+            else:
+                self._replace(key, before, record)
+        if not careful:
+            return Applied(records=records, shown={})
+        there = {
+            key: (before, other) for key, before, other in zip(keys, befores, hidden, strict=True) if key in careful
+        }
+        return Applied(records=records, shown=self._fold_carefully(records, there))
+
+    def move(self, places: Mapping[int, Place]) -> None:
+        known = self._store.places
+        for partition in {*places, *self._live, *self._poison}:
+            old = known.get(partition, Place(position=0))
+            self._moved[partition] = places.get(partition, old)._replace(
+                live_rows=old.live_rows + self._live[partition],
+                poison_rows=old.poison_rows + self._poison[partition],
+            )
+        for partition, place in self._moved.items():
+            self._batch.put(PARTITION.pack(partition), pack_place(place), self._handles["places"])
+
+    def commit(self) -> None:
+        store = self._store
+        places, split_keys, hidden_rows = store.standing
+        store.commit(
+            self._batch,
+            Standing({**places, **self._moved}, split_keys + self._split_keys, hidden_rows + self._hidden_rows),
+        )
+        store.kept_bytes += self._kept_bytes
+
+    def _replace(self, key: bytes, before: bytes | None, record: Record) -> None:
+        partition = record.partition
+        was_poison = _is_poison(before)
+        if record.value is None:
+            if before is not None:
+                self._batch.delete(key, self._handles["rows"])
+                self._live[partition] -= 1
+            poison = False
+        else:
+            poison = not self._store.readable(record.value)
+            self._batch.put(key, pack_row(record, poison=poison), self._handles["rows"])
+            if before is None:
+                self._live[partition] += 1
+        if poison or was_poison:
+            self._poison[partition] += poison - was_poison
+            self._keep_last_good(key, poison, before)
+
+    def _fold_carefully(
+        self, records: Sequence[Record], there: Mapping[bytes, tuple[bytes | None, bytes | None]]
+    ) -> dict[int, Record | None]:
+        rows = {key: _rows_there(before, other) for key, (before, other) in there.items()}
+        olds = {key: dict(by_partition) for key, by_partition in rows.items()}
+        shown: dict[int, Record | None] = {}
+        for index, record in enumerate(records):
+            key = record.key
+            if key is None or key not in rows:
+                continue
+            by_partition = rows[key]
+            was = _shown(by_partition)
+            if record.value is None:
+                by_partition.pop(record.partition, None)
+            else:
+                by_partition[record.partition] = pack_row(record, poison=not self._store.readable(record.value))
+            now = _shown(by_partition)
+            if now is None:
+                shown[index] = record
+            else:
+                shown[index] = None if now == was else unpack_row(key, now)
+        for key, by_partition in rows.items():
+            self._write_carefully(key, olds[key], by_partition)
+        return shown
+
+    def _write_carefully(self, key: bytes, old: dict[int, bytes], new: dict[int, bytes]) -> None:
+        for partition in old.keys() | new.keys():
+            was, now = old.get(partition), new.get(partition)
+            self._live[partition] += (now is not None) - (was is not None)
+            self._poison[partition] += _is_poison(now) - _is_poison(was)
+        before, shown = _shown(old), _shown(new)
+        if shown is None:
+            self._batch.delete(key, self._handles["rows"])
+        else:
+            self._batch.put(key, shown, self._handles["rows"])
+        hidden = [row for row in new.values() if row is not shown]
+        if hidden:
+            self._batch.put(key, pack_rows(hidden), self._handles["others"])
+        elif len(old) > 1:
+            self._batch.delete(key, self._handles["others"])
+        self._split_keys += (len(new) > 1) - (len(old) > 1)
+        self._hidden_rows += len(hidden) - max(0, len(old) - 1)
+        poison = _is_poison(shown)
+        if poison or _is_poison(before):
+            self._keep_last_good(key, poison, before)
+
+    def _keep_last_good(self, key: bytes, poison: bool, before: bytes | None) -> None:
+        """Beside a value that can't be read stays the last one that could."""
+        store = self._store
+        old = store.kept.get(key)
+        if not poison:
+            if old is not None:
+                self._batch.delete(key, self._handles["kept"])
+                self._kept_bytes -= len(old)
+            return
+        good = self._last_readable(key, before)
+        if good is None:
+            return
+        room = store.last_good_bytes - store.kept_bytes - self._kept_bytes + len(old or b"")
+        if len(good) <= room:
+            self._batch.put(key, good, self._handles["kept"])
+            self._kept_bytes += len(good) - len(old or b"")
+        elif old is not None:
+            # Better none than one that was not the last.
+            self._batch.delete(key, self._handles["kept"])
+            self._kept_bytes -= len(old)
+
+    def _last_readable(self, key: bytes, before: bytes | None) -> bytes | None:
+        """The newest value of this batch that can be read, or that of the row before it."""
+        if self._by_key is None:
+            self._by_key = defaultdict(list)
+            for record in self._records:
+                if record.key is not None and record.value is not None:
+                    self._by_key[record.key].append(record.value)
+        for value in reversed(self._by_key[key]):
+            if self._store.readable(value):
+                return value
+        return value_in(before) if before is not None and not is_poison(before) else None
+
+
+def _rows_there(before: bytes | None, other: bytes | None) -> dict[int, bytes]:
+    packed = [] if before is None else [before]
+    packed += unpack_rows(other) if other is not None else []
+    return {partition_in(row): row for row in packed}
+
+
+def _is_poison(row: bytes | None) -> bool:
+    return row is not None and is_poison(row)
+
+
+def _shown(by_partition: Mapping[int, bytes]) -> bytes | None:
+    """Among live rows of one key the later (timestamp, partition) is shown."""
+    if len(by_partition) < 2:
+        return next(iter(by_partition.values()), None)
+    return max(by_partition.values(), key=_later)
+
+
+def _later(row: bytes) -> tuple[int, int]:
+    partition, _, timestamp, _ = ROW_HEAD.unpack_from(row)
+    return timestamp, partition

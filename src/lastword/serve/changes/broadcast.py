@@ -1,0 +1,210 @@
+"""The newest changes of one table as events, made once for everyone who listens.
+
+All listeners read the same bounded piece of the past, each from its own place: what one of them has not taken costs no
+memory of its own, and one whose place is no longer there has fallen behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+from lastword.core.errors import (
+    BadInput,
+    ClusterUnreachable,
+    FellBehind,
+    HistoryLost,
+    LastwordError,
+    NotReady,
+    StoreDamaged,
+)
+from lastword.core.position import Position
+from lastword.replica.replica import Replica
+from lastword.replica.watching import Change
+from lastword.serve.changes.events import reset_event
+from lastword.serve.http.answers import Refused, stopping
+
+# (a change, the position of the table after it) -> its event
+EventOf = Callable[[Change, str], bytes]
+
+# Listeners are woken at most this often: what comes in between goes out together.
+_PACE_S = 0.01
+_PIECE_BYTES = 64 * 1024
+_PIECE_PACE_S = 0.001
+_LOOK_EVERY_S = 0.2
+
+_log = logging.getLogger(__name__)
+
+
+def failed() -> Refused:
+    return Refused(503, "table_failed", "the table can't go on by itself", "its server's own output says why")
+
+
+class Place(NamedTuple):
+    """Where a listener goes on: the number of the next piece, the position before it, and which building it is of."""
+
+    number: int
+    position: Position
+    building: int
+
+
+class _Piece(NamedTuple):
+    events: bytes
+    # After them.
+    place: Place
+
+
+class Broadcast:
+    """Follows the table from its making to its close, in a thread of its own; the rest is for one event loop."""
+
+    def __init__(self, replica: Replica, event_of: EventOf, *, most_bytes: int) -> None:
+        self._replica = replica
+        self._event_of = event_of
+        self._most_bytes = most_bytes
+        self._loop = asyncio.get_running_loop()
+        # Called in the loop when there is something new, and now and then for nothing.
+        self.subscribers: set[Callable[[], None]] = set()
+        # Why there will be no more, once that is so.
+        self.ended: Callable[[], Refused] | None = None
+        self._closing = threading.Event()
+        self._watch = replica.changes(None, _as_it_is)
+        self._lock = threading.Lock()
+        self._pieces: deque[_Piece] = deque()
+        self._bytes = 0
+        self._now = Place(0, self._watch.position, 0)
+        threading.Thread(target=self._run, name=f"changes of {replica.topic}", daemon=True).start()
+
+    @property
+    def now(self) -> Place:
+        """Where a listener begins who wants only what comes."""
+        return self._now
+
+    def holds(self, place: Place) -> bool:
+        """Whether nothing after a place is lost already."""
+        with self._lock:
+            return place.number >= self._first
+
+    def after(self, place: Place) -> tuple[bytes, Place] | None:
+        """The next events and the place after them, or None while there are none; FellBehind when they are gone."""
+        with self._lock:
+            index = place.number - self._first
+            if index < 0:
+                raise FellBehind(f"more than {self._most_bytes} bytes of changes came since")
+            return self._pieces[index] if index < len(self._pieces) else None
+
+    def close(self) -> None:
+        """Ends it for all listeners, after what they have not taken yet."""
+        self._closing.set()
+        self._watch.close()
+        self.ended = self.ended or stopping
+        self._tell()
+
+    @property
+    def _first(self) -> int:
+        return self._now.number - len(self._pieces)
+
+    def _run(self) -> None:
+        try:
+            while not self._closing.is_set():
+                try:
+                    self._follow()
+                except FellBehind:
+                    self._go_on()
+                except (HistoryLost, StoreDamaged):
+                    self._start_over()
+        except LastwordError:
+            self._end(failed)
+        except Exception:
+            _log.exception("the changes of %s", self._replica.topic)
+            self._end(failed)
+        finally:
+            self._watch.close()
+
+    def _follow(self) -> None:
+        while not self._closing.is_set():
+            changes = self._watch.poll_all(_LOOK_EVERY_S)
+            began = time.monotonic()
+            if changes:
+                self._pass_on(changes)
+                self._closing.wait(max(0.0, began + _PACE_S - time.monotonic()))
+            elif self._watch.is_over:
+                self._end(stopping)
+            else:
+                self._add(b"", self._watch.position)
+
+    def _pass_on(self, changes: list[Change]) -> None:
+        upcoming, events, size = dict(self._now.position), list[bytes](), 0
+        for change in changes:
+            upcoming[change.partition] = max(upcoming.get(change.partition, 0), change.offset + 1)
+            events.append(self._event_of(change, str(Position(upcoming))))
+            size += len(events[-1])
+            if size >= _PIECE_BYTES:
+                self._add(b"".join(events), Position(upcoming))
+                self._tell_all()
+                # Many changes at once must not be gone before someone who is quick could take them.
+                self._closing.wait(_PIECE_PACE_S)
+                events, size = [], 0
+        self._add(b"".join(events), self._watch.position)
+        self._tell_all()
+
+    def _go_on(self) -> None:
+        """Watches again from where this was cut off, with what it missed read from Kafka."""
+        while not self._closing.is_set():
+            try:
+                self._watch = self._replica.changes(self._now.position, _as_it_is)
+                return None
+            except (HistoryLost, BadInput):
+                return self._start_over()
+            except (NotReady, StoreDamaged, ClusterUnreachable):
+                self._closing.wait(_LOOK_EVERY_S)
+        return None
+
+    def _start_over(self) -> None:
+        """Watches the table that was built, from its beginning, and tells those who knew the old one."""
+        while not self._closing.is_set():
+            try:
+                self._watch = self._replica.changes(None, _as_it_is)
+            except NotReady:
+                self._closing.wait(_PACE_S)
+            else:
+                position = self._watch.position
+                self._add(reset_event(str(position)), position, building=self._now.building + 1)
+                self._tell_all()
+                return
+
+    def _add(self, events: bytes, position: Position, *, building: int | None = None) -> None:
+        with self._lock:
+            number, _, old_building = self._now
+            if not events:
+                # A quiet stretch: whoever begins here begins with the younger position.
+                self._now = self._now._replace(position=position)
+                return
+            self._now = Place(number + 1, position, old_building if building is None else building)
+            self._pieces.append(_Piece(events, self._now))
+            self._bytes += len(events)
+            while self._bytes > self._most_bytes and len(self._pieces) > 1:
+                self._bytes -= len(self._pieces.popleft().events)
+
+    def _end(self, why: Callable[[], Refused]) -> None:
+        self._closing.set()
+        self.ended = self.ended or why
+        self._tell_all()
+
+    def _tell_all(self) -> None:
+        # The loop may be closed by now, and with it everyone who listened.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._tell)
+
+    def _tell(self) -> None:
+        for tell in self.subscribers:
+            tell()
+
+
+def _as_it_is(change: Change) -> Change:
+    return change

@@ -1,0 +1,188 @@
+"""Change streams: a bounded number of them, and for each table that someone listens to one broadcast."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from lastword.core.errors import FellBehind, LastwordError, NotReady
+from lastword.core.position import Position
+from lastword.serve.changes import events
+from lastword.serve.changes.broadcast import Broadcast, failed
+from lastword.serve.changes.subscription import Listener
+from lastword.serve.http.answers import Headers, Refused, stopping
+from lastword.serve.http.backpressure import Gone, Outlet, Stalled
+from lastword.serve.http.limits import Limits
+from lastword.serve.tables.position_wait import Waiting
+from lastword.serve.tables.served_table import ServedTable
+
+# Threads that read what was missed.
+_REPLAYS = 4
+
+_log = logging.getLogger(__name__)
+
+
+class Streams:
+    """Used from one event loop."""
+
+    def __init__(self, limits: Limits, waiting: Waiting) -> None:
+        self._limits = limits
+        self._waiting = waiting
+        self._replays = ThreadPoolExecutor(_REPLAYS, thread_name_prefix="missed changes")
+        self._broadcasts: dict[str, Broadcast] = {}
+        self._listeners: Counter[str] = Counter()
+        self.is_stopping = False
+        # Of streams that no broadcast wakes.
+        self.wakers: set[Callable[[], None]] = set()
+        self.open = 0
+        # Streams that the server ended, by the reason.
+        self.cut: Counter[str] = Counter()
+
+    async def begin(self, tables: Sequence[ServedTable], begins: Mapping[str, Position], *, several: bool) -> Stream:
+        """A stream that is ready to run, to be closed; Refused where it can't begin. Without a begin it does now."""
+        self.admit()
+        stream = Stream(self, several=several, heartbeat_s=self._limits.heartbeat_s)
+        try:
+            for table in tables:
+                listener = Listener(table, self._joined(table), self._replays)
+                stream.listeners.append(listener)
+                await listener.begin(begins.get(table.name), self._waiting)
+        except BaseException:
+            stream.close()
+            raise
+        return stream
+
+    def admit(self) -> None:
+        """Room for one more, which its `close` gives back; Refused where there is none."""
+        if self.is_stopping:
+            raise stopping()
+        if self.open >= self._limits.streams:
+            raise Refused(503, "too_many_streams", "too many change streams are open", "ask again later")
+        self.open += 1
+
+    def stop(self) -> None:
+        """Ends every stream, after what its client has not taken yet, and begins no more."""
+        self.is_stopping = True
+        for wake in self.wakers:
+            wake()
+        for broadcast in self._broadcasts.values():
+            broadcast.close()
+        self._replays.shutdown(wait=False)
+
+    def leave(self, stream: Stream) -> None:
+        self.open -= 1
+        for listener in stream.listeners:
+            name = listener.table.name
+            self._listeners[name] -= 1
+            if not self._listeners[name]:
+                self._broadcasts.pop(name).close()
+
+    def _joined(self, table: ServedTable) -> Broadcast:
+        found = self._broadcasts.get(table.name)
+        if found is None or found.ended is not None:
+            try:
+                event_of = events.event_maker(table.key_codec, table.value_codec)
+                found = Broadcast(table.replica, event_of, most_bytes=self._limits.stream_bytes)
+            except NotReady:
+                raise table.not_ready() from None
+            except LastwordError:
+                raise failed() from None
+            self._broadcasts[table.name] = found
+        self._listeners[table.name] += 1
+        return found
+
+
+class Stream:
+    """What one client is sent, over one table or several."""
+
+    def __init__(self, streams: Streams, *, several: bool, heartbeat_s: float) -> None:
+        self.listeners: list[Listener] = []
+        self._streams = streams
+        self._several = several
+        self._heartbeat_s = heartbeat_s
+        self._is_open = True
+        self._woken = asyncio.Event()
+
+    @property
+    def headers(self) -> Headers:
+        return [*events.HEADERS, ("x-lastword-position", self._position())]
+
+    async def run(self, outlet: Outlet) -> None:
+        """Returns when the client has left, or was cut off."""
+        gone = asyncio.ensure_future(outlet.until_gone())
+        gone.add_done_callback(lambda _: self._woken.set())
+        for listener in self.listeners:
+            listener.broadcast.subscribers.add(self._woken.set)
+        try:
+            await outlet.send(events.RETRY + self._opening())
+            while not gone.done():
+                if await self._send_what_is_there(outlet):
+                    continue
+                if not await self._news():
+                    await outlet.send(self._heartbeat())
+        except FellBehind:
+            hint = "go on from the last id, and read faster"
+            await self._cut(
+                outlet, Refused(503, "fell_behind", "more changes came than are kept for a slow reader", hint)
+            )
+        except Refused as refused:
+            await self._cut(outlet, refused)
+        except Stalled:
+            self._streams.cut["stalled"] += 1
+            _log.warning("a reader of changes took nothing for too long and was cut off")
+        except Gone:
+            pass
+        finally:
+            gone.cancel()
+
+    def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            for listener in self.listeners:
+                listener.abandon()
+                listener.broadcast.subscribers.discard(self._woken.set)
+            self._streams.leave(self)
+
+    def _opening(self) -> bytes:
+        return events.at_event(self._position())
+
+    def _heartbeat(self) -> bytes:
+        return events.heartbeat(self._position())
+
+    async def _send_what_is_there(self, outlet: Outlet) -> bool:
+        self._woken.clear()
+        sent = False
+        for listener in self.listeners:
+            told = await listener.take()
+            if told:
+                await outlet.send(self._of_all(listener, told) if self._several else told)
+            sent = sent or told is not None
+        return sent
+
+    async def _news(self) -> bool:
+        """Whether something came before it was time for a heartbeat."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + self._heartbeat_s
+        beat = loop.call_at(due, self._woken.set)
+        try:
+            await self._woken.wait()
+        finally:
+            beat.cancel()
+        return loop.time() < due
+
+    def _of_all(self, listener: Listener, told: bytes) -> bytes:
+        positions = {each.table.name: each.position for each in self.listeners}
+        return events.of_table(told, listener.table.name, positions)
+
+    async def _cut(self, outlet: Outlet, why: Refused) -> None:
+        self._streams.cut[why.code] += 1
+        with suppress(Gone, Stalled):
+            await outlet.send(events.cut_event(why))
+
+    def _position(self) -> str:
+        positions = {each.table.name: each.position for each in self.listeners}
+        return events.joined(positions) if self._several else self.listeners[0].position

@@ -1,0 +1,91 @@
+"""Changes as server-sent events: each is one `id`, one `event` and one `data` line, and an empty line ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from lastword.core.codecs import Codec
+from lastword.core.errors import BadInput
+from lastword.core.position import Position
+from lastword.core.row_json import row_json
+from lastword.replica.watching import Change
+from lastword.serve.http.answers import Headers, Refused
+
+HEADERS: Headers = [
+    ("content-type", "text/event-stream"),
+    ("cache-control", "no-store"),
+    ("x-content-type-options", "nosniff"),
+    # So that a proxy passes on each event as it comes.
+    ("x-accel-buffering", "no"),
+]
+# A client that lost its stream asks again after a second.
+RETRY = b"retry: 1000\n\n"
+
+_text = msgspec.json.Encoder()
+
+
+def event_maker(key_codec: Codec, value_codec: Codec) -> Callable[[Change, str], bytes]:
+    """Makes events of the changes of a table with these codecs."""
+    return lambda change, position: change_event(change, position, key_codec, value_codec)
+
+
+def change_event(change: Change, position: str, key_codec: Codec, value_codec: Codec) -> bytes:
+    """The event of a change; `position` is that of the whole table after it."""
+    told = row_json(change.shown, key_codec, value_codec, placed=True)
+    if b"\n" in told or b"\r" in told:
+        # Blank space between the tokens of a JSON value: inside of its texts they can't stand.
+        told = told.replace(b"\n", b" ").replace(b"\r", b" ")
+    if change.swept:
+        told = told[:-1] + b',"swept":true}'
+    kind = b"delete" if change.shown.is_tombstone else b"put"
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (position.encode(), kind, told)
+
+
+def reset_event(position: str) -> bytes:
+    """Says that what was told before no longer leads to what the table is."""
+    told = {"reason": "the table was built again: forget its rows and read them anew, then go on with what follows"}
+    return b"id: %b\nevent: reset\ndata: %b\n\n" % (position.encode(), _text.encode(told))
+
+
+def cut_event(refused: Refused) -> bytes:
+    """The last event of a stream that the server ends, in the one error shape."""
+    return b"event: cut\ndata: %b\n\n" % refused.answer().body
+
+
+def at_event(position: str) -> bytes:
+    """An id without data, which no client shows as an event: where to go on if nothing more comes."""
+    return b"id: %b\n\n" % position.encode()
+
+
+def heartbeat(position: str) -> bytes:
+    return b": heartbeat\n" + at_event(position)
+
+
+def of_table(events: bytes, table: str, positions: Mapping[str, str]) -> bytes:
+    """The events of one table among several: each names it, and its id has the positions of them all."""
+    told = []
+    for event in events.split(b"\n\n")[:-1]:
+        first, _, rest = event.partition(b"\n")
+        whole = joined({**positions, table: first.removeprefix(b"id: ").decode()})
+        named = rest.replace(b"data: {", b'data: {"table":"%b",' % table.encode(), 1)
+        told.append(b"id: %b\n%b\n\n" % (whole.encode(), named))
+    return b"".join(told)
+
+
+def joined(positions: Mapping[str, str]) -> str:
+    """The position of several tables: `a=0:18,1:5;b=0:3`."""
+    return ";".join(f"{table}={position}" for table, position in positions.items())
+
+
+def begins(text: str, tables: list[str], *, several: bool) -> dict[str, Position]:
+    """Where each table goes on, by an event's id; Refused where a table is not in it, or it is no id."""
+    hint = "give the id of an event of this stream as it came, or begin without one"
+    told = dict(part.partition("=")[::2] for part in text.split(";")) if several else {tables[0]: text}
+    try:
+        if told.keys() != set(tables):
+            raise BadInput("the position is not one of these tables")
+        return {table: Position.parse(told[table]) for table in tables}
+    except BadInput as refusal:
+        raise Refused(400, "bad_position", str(refusal), hint) from None

@@ -1,0 +1,165 @@
+"""The cluster over HTTP: its brokers, its topics, the pipelines that run on it, and how it was lately."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lastword.core.clock import now_ms
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_description import TopicDescription, total
+from lastword.serve.cluster.cluster_watch import ClusterWatch, Look
+from lastword.serve.cluster.pipelines import Pipelines
+from lastword.serve.cluster.topic_answers import cleanup_policy, is_compacted, topic_json
+from lastword.serve.cluster.topic_compactions import Compacting, Held, not_local
+from lastword.serve.cluster.topic_counts import Counting, too_much_to_read
+from lastword.serve.http.answers import COMMON, Answer, Refused, json_answer, told_outside
+from lastword.serve.tables.served_table import ServedTable
+
+_NO_SETTINGS = "settings of {} are not known: they need the right DescribeConfigs on the topic"
+_NO_SIZES = "sizes on disk are not known: the cluster does not tell them"
+
+
+class ServedCluster:
+    """What is told of the whole is made by the thread that looks, so that asking for it takes no time."""
+
+    def __init__(
+        self, connection: Connection, tables: Sequence[ServedTable], *, home: Path | None = None, board: bool = False
+    ) -> None:
+        self._connection = connection
+        self._tables = tables
+        self._has_board = board
+        self._watch = ClusterWatch(
+            connection, home=home, lags=self._lag_of, lag_of_all=self._lag_of_all, looked=self._make
+        )
+        self._counting = Counting(connection)
+        self._compacting = Compacting(connection, home, ended=self._counting.again)
+        self._pipelines = Pipelines(tables)
+        self._answer = b""
+        self._make()
+
+    def start(self) -> None:
+        self._watch.start()
+
+    def close(self) -> None:
+        self._watch.close()
+        self._compacting.close()
+        self._counting.close()
+
+    def answer(self) -> Answer:
+        self._watch.asked()
+        return Answer(200, COMMON, self._answer)
+
+    def topic_answer(self, name: str) -> Answer:
+        """One topic, which is counted then; not for the event loop. Refused where there is none."""
+        look, topic = self._seen(name)
+        counted, why = self._counting.of(topic)
+        compacted = self._compacting.of(topic.topic_id)
+        return json_answer(
+            {
+                **topic_json(topic, counted, self._tables_of(name), census_why=why),
+                "at": look.at,
+                "state": self._watch.state,
+                "why": self._watch.why or self._why_unknown([topic]),
+                "records_per_s": self._watch.records_per_s(name),
+                "compaction": None if compacted is None else compacted.as_json(),
+                "history": self._watch.samples_of(name).as_json(),
+            }
+        )
+
+    def compact(self, name: str) -> Answer:
+        """Begins to compact a topic; Refused where that can't be. How it goes is told with the topic."""
+        look, topic = self._seen(name)
+        if not look.is_local:
+            raise not_local()
+        if self._watch.state == "away":
+            raise Refused(503, "not_ready", "the cluster is away", "ask again soon; how it stands is at /cluster")
+        if is_compacted(topic) is False:
+            policy = cleanup_policy(topic)
+            hint = f"change it with  lastword topic alter {name} --set cleanup.policy=compact"
+            raise Refused(409, "not_compacted", f"its cleanup.policy is {policy or 'empty'}, so nothing of it is", hint)
+        if topic.start_to_end is None:
+            told = "how much it has is not known: a partition has no leader, or did not answer"
+            raise Refused(503, "not_ready", told, "ask again soon; how its partitions stand is told with the topic")
+        if (too_much := too_much_to_read(topic)) is not None:
+            # It keeps every key in memory, as a count does.
+            raise Refused(409, "too_large", f"{too_much} to read", f"compact it with  lastword topic compact {name}")
+        counted = self._counting.known(name)
+        records = None if counted is None else sum(each.records for each in counted.partitions)
+        before = Held(bytes=topic.bytes_on_disk, records=records)
+        begun = self._compacting.begin(name, before, topic_id=topic.topic_id, cluster_id=look.cluster.cluster_id)
+        return json_answer({"state": begun.state, "began": begun.began})._replace(status=202)
+
+    def _seen(self, name: str) -> tuple[Look, TopicDescription]:
+        """A topic as it was seen last; Refused where there is none."""
+        self._watch.asked()
+        look = self._watch.last
+        if look is None:
+            raise Refused(
+                503, "not_ready", "the cluster was not seen yet", "ask again soon; how it stands is at /cluster"
+            )
+        if name not in look.cluster.topics:
+            hint = "those that it shows to this server are at /cluster"
+            raise Refused(404, "no_such_topic", "the cluster has no topic of this name", hint)
+        return look, look.cluster.topics[name]
+
+    def _make(self) -> None:
+        self._answer = msgspec.json.encode(self._told(self._watch.last))
+
+    def _told(self, look: Look | None) -> dict[str, Any]:
+        cluster = None if look is None else look.cluster
+        topics = [] if cluster is None else list(cluster.topics.values())
+        return {
+            "at": None if look is None else look.at,
+            "state": self._watch.state,
+            "why": self._watch.why or self._why_unknown(topics),
+            "cluster_id": None if cluster is None else cluster.cluster_id,
+            "is_local": None if look is None else look.is_local,
+            "brokers": []
+            if cluster is None
+            else [{"id": broker.node_id, "address": broker.address} for broker in cluster.brokers],
+            "controller": None if cluster is None else cluster.controller,
+            "topics": [self._topic(topic) for topic in topics],
+            "board": self._has_board,
+            "pipelines": self._pipelines.as_json(now_ms(), time.monotonic()),
+            "history": self._watch.samples.as_json(),
+        }
+
+    def _why_unknown(self, topics: Sequence[TopicDescription]) -> str | None:
+        """What the cluster does not let this server see of these topics; None when it shows all of it."""
+        unset = [topic.name for topic in topics if not topic.settings]
+        unsized = next((topic.no_sizes_because for topic in topics if topic.no_sizes_because), None)
+        whys = []
+        if unset:
+            whys.append(_NO_SETTINGS.format(unset[0] if len(unset) == 1 else f"{len(unset)} topics"))
+        if unsized:
+            whys.append(told_outside(unsized, self._connection.bootstrap_servers, _NO_SIZES))
+        return "; ".join(whys) or None
+
+    def _topic(self, topic: TopicDescription) -> dict[str, Any]:
+        return {
+            "name": topic.name,
+            "topic_id": topic.topic_id,
+            "cleanup_policy": cleanup_policy(topic),
+            "partitions": len(topic.partitions),
+            "replication": topic.replication,
+            "start_to_end": topic.start_to_end,
+            "bytes": topic.bytes_on_disk,
+            "records_per_s": self._watch.records_per_s(topic.name),
+            "under_replicated": sum(len(each.in_sync) < len(each.replicas) for each in topic.partitions),
+            "leaderless": sum(each.leader is None for each in topic.partitions),
+            "tables": [table.name for table in self._tables_of(topic.name)],
+        }
+
+    def _tables_of(self, topic: str) -> list[ServedTable]:
+        return [table for table in self._tables if table.replica.topic == topic]
+
+    def _lag_of(self, topic: str) -> int | None:
+        return next((table.lag for table in self._tables_of(topic)), None)
+
+    def _lag_of_all(self) -> int | None:
+        return total([table.lag for table in self._tables]) if self._tables else None

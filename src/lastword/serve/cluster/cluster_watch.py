@@ -1,0 +1,192 @@
+"""Looks at the cluster again and again, in a thread of its own: often while somebody asks, seldom otherwise."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from lastword.core.clock import now_ms
+from lastword.core.errors import ClusterUnreachable, LastwordError
+from lastword.kafka.broker.cluster_files import is_of_home
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.cluster_description import ClusterDescription, describe_cluster
+from lastword.kafka.topics.topic_description import TopicDescription, total
+from lastword.serve.cluster.samples import EVERY_S, Growth, Samples
+from lastword.serve.http.answers import told_outside
+
+_OFTEN_S, _SELDOM_S = 2.0, 10.0
+# So long after a question somebody still looks.
+_WATCHED_S = 60.0
+_PATIENCE_S = 3.0
+# After a look it rests so many times as long as that took: a large cluster has other work than to be looked at.
+_REST = 4.0
+# Of a thread that ends with the process at the latest: a cluster that hangs must not hold up a stop.
+_STOP_S = 5.0
+# Of so many topics samples are kept.
+_MOST_TOPICS = 1000
+_AWAY = (
+    "no cluster answers, or it does not let this server in: it goes on trying; whether a local one runs says  lastword "
+    "broker status,  and how it logs in is in the client settings that it was started with (--config)"
+)
+_FAILED = "looking at the cluster failed: the server's own output says why"
+
+_log = logging.getLogger(__name__)
+
+# For a topic, the lag of the replica that serves it; None where none does, or it is not known.
+Lags = Callable[[str], int | None]
+
+
+class Look(NamedTuple):
+    """The cluster as it was at a moment."""
+
+    # When it was asked: a broker that hangs may keep the answer for many seconds, and then it is that old.
+    at: int
+    cluster: ClusterDescription
+    is_local: bool
+
+
+@dataclass
+class _Measured:
+    """What is kept of one topic; a topic made anew is another one."""
+
+    topic_id: str
+    ends: Growth = field(default_factory=Growth)
+    samples: Samples = field(default_factory=lambda: Samples("bytes", "end", "lag"))
+
+
+class ClusterWatch:
+    """What it has seen may be read from any thread."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        home: Path | None,
+        lags: Lags,
+        lag_of_all: Callable[[], int | None],
+        looked: Callable[[], None],
+    ) -> None:
+        self._connection = replace(connection, patience_s=min(_PATIENCE_S, connection.patience_s))
+        self._home = home
+        self._lags = lags
+        self._lag_of_all = lag_of_all
+        self._looked = looked
+        self._topics: dict[str, _Measured] = {}
+        self._sampled_s = -EVERY_S
+        self._asked_s = -_WATCHED_S
+        self._stopping = threading.Event()
+        self._woken = threading.Event()
+        self.samples = Samples("bytes", "lag")
+        self.last: Look | None = None
+        # Why it was not seen this time, in words for whoever asks; None when it was.
+        self.why: str | None = None
+        self._thread = threading.Thread(target=self._run, name="cluster", daemon=True)
+
+    @property
+    def state(self) -> str:
+        if self.last is None:
+            return "connecting"
+        return "connected" if self.why is None else "away"
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def asked(self) -> None:
+        """Somebody wants to know: it is looked at often for a while."""
+        now_s = time.monotonic()
+        was_watched, self._asked_s = now_s - self._asked_s < _WATCHED_S, now_s
+        if not was_watched:
+            self._woken.set()
+
+    def records_per_s(self, topic: str) -> float | None:
+        measured = self._topics.get(topic)
+        return None if measured is None else measured.ends.per_s
+
+    def samples_of(self, topic: str) -> Samples:
+        measured = self._topics.get(topic)
+        return Samples() if measured is None else measured.samples
+
+    def close(self) -> None:
+        self._stopping.set()
+        self._woken.set()
+        if self._thread.ident is not None:
+            self._thread.join(_STOP_S)
+
+    def _run(self) -> None:
+        # One client for all looks: making one takes longer than to look.
+        admin = None
+        while not self._stopping.is_set():
+            began_s, began_ms = time.monotonic(), now_ms()
+            try:
+                admin = self._connection.admin() if admin is None else admin
+                self._take(describe_cluster(self._connection, admin), began_s, began_ms)
+                self.why = None
+            except ClusterUnreachable:
+                self.why = _AWAY
+            except LastwordError as failure:
+                self.why = told_outside(str(failure), self._connection.bootstrap_servers, _FAILED)
+            except Exception:
+                # Once, and not every two seconds.
+                if self.why != _FAILED:
+                    _log.exception("looking at the cluster failed")
+                self.why = _FAILED
+            self._tell()
+            self._rest(began_s)
+
+    def _tell(self) -> None:
+        try:
+            self._looked()
+        except Exception:
+            # The thread must not end: nobody would look any more.
+            _log.exception("telling what was seen of the cluster failed")
+
+    def _rest(self, began_s: float) -> None:
+        ended_s = time.monotonic()
+        # Where nobody answered it only waited, and the cluster is to be seen soon after it is back.
+        rested_s = ended_s + _REST * (ended_s - began_s) if self.why is None else ended_s
+        while True:
+            # Before it is seen whether to stop: who stops it wakes it after he has said so.
+            self._woken.clear()
+            if self._stopping.is_set():
+                return
+            now_s = time.monotonic()
+            every_s = _OFTEN_S if now_s - self._asked_s < _WATCHED_S else _SELDOM_S
+            if (left_s := max(began_s + every_s, rested_s) - now_s) <= 0:
+                return
+            self._woken.wait(left_s)
+
+    def _take(self, cluster: ClusterDescription, at_s: float, at: int) -> None:
+        known = self.last
+        if known is not None and known.cluster.cluster_id == cluster.cluster_id:
+            is_local = known.is_local
+        else:
+            is_local = self._home is not None and is_of_home(self._home, cluster.cluster_id)
+        look = Look(at, cluster, is_local)
+        self._measure(look, at_s)
+        self.last = look
+
+    def _measure(self, look: Look, now_s: float) -> None:
+        topics = look.cluster.topics
+        kept = {
+            name: self._topics.get(name) or _Measured(topic.topic_id)
+            for name, topic in list(topics.items())[:_MOST_TOPICS]
+        }
+        for name, measured in kept.items():
+            if measured.topic_id != topics[name].topic_id:
+                kept[name] = _Measured(topics[name].topic_id)
+            kept[name].ends.seen(now_s, topics[name].end)
+        # At once and as a whole: others read it meanwhile.
+        self._topics = kept
+        if now_s - self._sampled_s >= EVERY_S - _OFTEN_S / 2:
+            self._sampled_s = now_s
+            self._sample(look.at, topics)
+
+    def _sample(self, at: int, topics: Mapping[str, TopicDescription]) -> None:
+        self.samples.add(at, total([topic.bytes_on_disk for topic in topics.values()]), self._lag_of_all())
+        for name, measured in self._topics.items():
+            measured.samples.add(at, topics[name].bytes_on_disk, topics[name].end, self._lags(name))

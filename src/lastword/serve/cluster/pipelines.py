@@ -1,0 +1,108 @@
+"""The pipelines that a server can see: each tells how it stands in a row of its status table, if that is served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from lastword.core.record import Record
+from lastword.serve.http.answers import Refused
+from lastword.serve.tables.served_table import ServedTable
+
+# A status comes every two seconds.
+_SILENT_S = 10.0
+# A table of statuses has a row for each pipeline; one with more rows is not looked through.
+_MOST_ROWS = 100
+
+# A row by its table and key, and where in the topic it stands.
+_Named = tuple[str, bytes | None]
+_Place = tuple[int, int]
+
+
+class _Status(msgspec.Struct):
+    """What the row of a pipeline has, as it writes it; those of before `emits` lack that."""
+
+    app: str
+    at: int
+    started: int
+    generation: int
+    source: str
+    lag: int | None
+    rate: float
+    valid: int
+    rejected: int
+    tables: dict[str, Any]
+    batch: dict[str, Any]
+    events: list[Any]
+    emits: list[str] | None = None
+
+
+class Pipelines:
+    """How each pipeline stands whose status table is served; asked by one thread at a time."""
+
+    def __init__(self, tables: Iterable[ServedTable]) -> None:
+        self._tables = tables
+        self._age = Age()
+
+    def as_json(self, now_ms: int, now_s: float) -> list[dict[str, Any]]:
+        found = [(table.name, row, status) for table in self._tables for row, status in _statuses(table)]
+        ages_s = self._age.of_all(
+            {(name, row.key): ((row.partition, row.offset), status.at) for name, row, status in found}, now_ms, now_s
+        )
+        return [_told(name, status, ages_s[name, row.key]) for name, row, status in found]
+
+
+class Age:
+    """How long rows have been as they are, by this server's clock: that of their writer may be ahead, or behind."""
+
+    def __init__(self) -> None:
+        # Since when each is where it is.
+        self._since: dict[_Named, tuple[_Place, float]] = {}
+
+    def of_all(self, rows: Mapping[_Named, tuple[_Place, int]], now_ms: int, now_s: float) -> dict[_Named, float]:
+        """In seconds, of rows with their writers' times; what is not given is forgotten."""
+        since = {}
+        for named, (place, at) in rows.items():
+            known = self._since.get(named)
+            if known is None:
+                # Seen for the first time: only its writer knows, and nothing is younger than now.
+                known = place, now_s - max(0, now_ms - at) / 1000
+            since[named] = known if known[0] == place else (place, now_s)
+        self._since = since
+        return {named: now_s - at_s for named, (_, at_s) in since.items()}
+
+
+def _statuses(table: ServedTable) -> Iterator[tuple[Record, _Status]]:
+    if table.value_codec.name != "json":
+        return
+    try:
+        rows = table.ask(lambda store: list(store.scan()) if len(store) <= _MOST_ROWS else [])
+    except Refused:
+        return
+    for row in rows:
+        try:
+            yield row, msgspec.json.decode(row.value or b"", type=_Status)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            continue  # something else
+
+
+def _told(table: str, status: _Status, age_s: float) -> dict[str, Any]:
+    return {
+        "app": status.app,
+        "table": table,
+        "state": "running" if age_s < _SILENT_S else "silent",
+        "at": status.at,
+        "started": status.started,
+        "generation": status.generation,
+        "source": status.source,
+        "emits": status.emits,
+        "keeps": [*status.tables],
+        "rate": status.rate,
+        "lag": status.lag,
+        "valid": status.valid,
+        "rejected": status.rejected,
+        "batch": status.batch,
+        "events": status.events,
+    }

@@ -1,0 +1,182 @@
+"""Compacts a topic of a local cluster because somebody asked over HTTP: one at a time, in a thread, told as it goes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from lastword.core.clock import now_ms
+from lastword.core.errors import ClusterUnreachable, LastwordError, NotFound
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.compaction.journal import has_entry, restore_left_behind
+from lastword.kafka.compaction.on_demand import Compaction, compact_topic
+from lastword.kafka.topics.topic_description import total
+from lastword.serve.http.answers import Refused, stopping, told_outside
+
+# To be ended, and the settings put back. What takes longer is put back by the next command that reaches the cluster.
+_STOP_S = 5.0
+# How often it is tried to put back what could not be put back at its end.
+_AGAIN_S = 10.0
+_MOST_KEPT = 200
+_AWAY = "no cluster answers any more: when it is back, the settings are put back and it can be compacted again"
+_FAILED = "the compaction failed: the server's own output says why"
+
+_log = logging.getLogger(__name__)
+
+
+class _Stopping(Exception):
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """What a topic held; None where it is not known."""
+
+    bytes: int | None
+    records: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compacted:
+    """How a compaction goes, or went."""
+
+    state: Literal["running", "done", "failed"]
+    began: int
+    ended: int | None
+    # The one it is in, or was in last: see STEPS of compaction.py.
+    step: str | None
+    # What failed, why it did not get smaller, or which records of ours stay.
+    why: str | None
+    before: Held
+    after: Held | None
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Compacting:
+    """Asked from any thread."""
+
+    def __init__(self, connection: Connection, home: Path | None, *, ended: Callable[[str], None]) -> None:
+        self._connection = connection
+        self._home = home
+        self._ended = ended
+        self._lock = threading.Lock()
+        # By the topic's id: one made anew is another.
+        self._last: OrderedDict[str, Compacted] = OrderedDict()
+        self._running: str | None = None
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+
+    def of(self, topic_id: str) -> Compacted | None:
+        """The last compaction of a topic that was asked for here; None when none was."""
+        return self._last.get(topic_id)
+
+    def begin(self, topic: str, before: Held, *, topic_id: str, cluster_id: str) -> Compacted:
+        """Refused while another one runs, and where the cluster is none of this home."""
+        home = self._home
+        if home is None:
+            raise not_local()
+        with self._lock:
+            if self._stopping.is_set():
+                raise stopping()
+            if self._running is not None:
+                raise Refused(409, "already_running", f"{self._running} is being compacted", "wait until it is done")
+            begun = Compacted(
+                state="running", began=now_ms(), ended=None, step=None, why=None, before=before, after=None
+            )
+            # A daemon: a cluster that hangs must not hold up a stop. The journal has what is to be put back then.
+            thread = threading.Thread(
+                target=self._run, args=(topic, topic_id, cluster_id, home), name="compacting", daemon=True
+            )
+            self._last.pop(topic_id, None)
+            self._keep(topic_id, begun)
+            try:
+                thread.start()
+            except BaseException:
+                # The system has no thread to give: it does not run, and the next may.
+                del self._last[topic_id]
+                raise
+            self._running, self._thread = topic, thread
+            return begun
+
+    def close(self) -> None:
+        with self._lock:
+            self._stopping.set()
+            thread = self._thread
+        if thread is not None:
+            thread.join(_STOP_S)
+
+    def _run(self, topic: str, topic_id: str, cluster_id: str, home: Path) -> None:
+        def at_step(step: str) -> None:
+            self._keep(topic_id, replace(self._last[topic_id], step=step))
+
+        try:
+            done = compact_topic(self._connection, topic, home=home, at_step=at_step, check_wanted=self._check_wanted)
+            told = _done(self._last[topic_id], done)
+        except _Stopping:
+            told = self._failed(topic_id, "the server was stopped")
+        except ClusterUnreachable:
+            told = self._failed(topic_id, _AWAY)
+        except NotFound:
+            told = self._failed(topic_id, "the topic is gone")
+        except LastwordError as failure:
+            told = self._failed(topic_id, told_outside(str(failure), self._connection.bootstrap_servers, _FAILED))
+            if told.why == _FAILED:
+                _log.warning("compacting %s: %s", topic, failure)
+        except Exception:
+            _log.exception("compacting %s failed", topic)
+            told = self._failed(topic_id, _FAILED)
+        with self._lock:
+            self._keep(topic_id, told)
+            self._running = None
+        self._ended(topic)
+        self._put_back(topic, cluster_id, home)
+
+    def _put_back(self, topic: str, cluster_id: str, home: Path) -> None:
+        """Settings that could not be put back at its end are put back later: no next command may ever come."""
+        while has_entry(home, cluster_id, topic) and not self._stopping.wait(_AGAIN_S):
+            with suppress(LastwordError):
+                restore_left_behind(self._connection, home, _log.info)
+
+    def _failed(self, topic_id: str, why: str) -> Compacted:
+        return replace(self._last[topic_id], state="failed", ended=now_ms(), why=why)
+
+    def _keep(self, topic_id: str, told: Compacted) -> None:
+        self._last[topic_id] = told
+        while len(self._last) > _MOST_KEPT:
+            self._last.popitem(last=False)
+
+    def _check_wanted(self) -> None:
+        if self._stopping.is_set():
+            raise _Stopping
+
+
+def not_local() -> Refused:
+    hint = "compact it where its owner is, with  lastword topic compact"
+    return Refused(409, "not_local", "the cluster is not a local one of this server's home", hint)
+
+
+def _done(begun: Compacted, done: Compaction) -> Compacted:
+    # Partitions mostly have the same reason.
+    whys = dict.fromkeys([*(partition.why for partition in done.partitions if partition.why), *done.notes])
+    return replace(
+        begun,
+        state="done",
+        ended=now_ms(),
+        why="; ".join(whys) or None,
+        before=Held(
+            bytes=total([partition.bytes_before for partition in done.partitions]),
+            records=sum(partition.before.records for partition in done.partitions),
+        ),
+        after=Held(
+            bytes=total([partition.bytes_after for partition in done.partitions]),
+            records=sum(partition.after.records for partition in done.partitions),
+        ),
+    )

@@ -1,0 +1,194 @@
+"""Counts what stands in the topics that somebody asks about: one at a time, in a thread, and not all the time."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
+
+from lastword.core.clock import now_ms
+from lastword.core.errors import ClusterUnreachable, LastwordError, NotFound
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.topics.topic_description import TopicDescription
+from lastword.kafka.topics.topic_scan import TopicScan, scan_topic
+from lastword.serve.http.answers import told_outside
+
+# A count keeps every key in memory, and takes the processor from those who ask for rows.
+MOST_RECORDS = 2_000_000
+MOST_BYTES = 2**30
+_MANY_RECORDS = f"more than {MOST_RECORDS:,} records"
+_AGAIN_S = 30.0
+# Of the time a count may take at most this part: a long one comes again later.
+_SHARE = 0.1
+_MOST_KEPT = 200
+_PATIENCE_S = 3.0
+# Of a thread that ends with the process at the latest.
+_STOP_S = 5.0
+BEING_COUNTED = "being counted"
+_FAILED = "counting failed: the server's own output says why"
+
+_log = logging.getLogger(__name__)
+
+# Whatever changes when records come or go.
+_Mark = tuple[tuple[int | None, int | None, int | None], ...]
+
+
+class _Stopping(Exception):
+    pass
+
+
+class _TooMuch(Exception):
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What a count found; why there is none, or no newer one."""
+
+    at: int
+    scan: TopicScan | None
+    why: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kept:
+    counted: Counted
+    topic_id: str
+    mark: _Mark
+    next_s: float
+
+
+class Counting:
+    """Asked from any thread."""
+
+    def __init__(self, connection: Connection) -> None:
+        # A cluster that hangs must not hold up a stop for long.
+        self._connection = replace(connection, patience_s=min(_PATIENCE_S, connection.patience_s))
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        # In the order in which they come to be counted; the first is.
+        self._wanted: list[str] = []
+        # Whether the one that is being counted has changed meanwhile.
+        self._is_outdated = False
+        self._is_stopping = False
+        # None at the end.
+        self._queue: SimpleQueue[TopicDescription | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def of(self, topic: TopicDescription) -> tuple[Counted | None, str | None]:
+        """What is known of a topic, and why no more is; it is counted again if it has changed."""
+        with self._lock:
+            kept = self._kept.get(topic.name)
+            if kept is not None and kept.topic_id != topic.topic_id:
+                # Made anew: nothing of it is known.
+                del self._kept[topic.name]
+                kept = None
+            counted = None if kept is None or kept.counted.scan is None else kept.counted
+            if (too_much := too_much_to_read(topic)) is not None:
+                return counted, _not_read(topic.name, too_much)
+            is_due = kept is None or (kept.mark != _mark(topic) and time.monotonic() >= kept.next_s)
+            if is_due and topic.name not in self._wanted and not self._is_stopping:
+                self._want(topic)
+            if counted is not None:
+                return counted, counted.why
+            return None, kept.counted.why if kept is not None else self._why_waiting(topic.name)
+
+    def known(self, name: str) -> TopicScan | None:
+        """What was counted last, however long ago."""
+        kept = self._kept.get(name)
+        return None if kept is None else kept.counted.scan
+
+    def again(self, name: str) -> None:
+        """The next who asks has it counted anew: it has changed."""
+        with self._lock:
+            if (kept := self._kept.get(name)) is not None:
+                self._kept[name] = replace(kept, mark=(), next_s=0.0)
+            if self._wanted[:1] == [name]:
+                self._is_outdated = True
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_stopping = True
+            thread = self._thread
+        self._queue.put(None)
+        if thread is not None:
+            thread.join(_STOP_S)
+
+    def _want(self, topic: TopicDescription) -> None:
+        if self._thread is None:
+            # A daemon: a cluster that hangs must not hold up a stop.
+            thread = threading.Thread(target=self._run, name="counting", daemon=True)
+            thread.start()
+            self._thread = thread
+        self._wanted.append(topic.name)
+        self._queue.put(topic)
+
+    def _run(self) -> None:
+        while (topic := self._queue.get()) is not None and not self._is_stopping:
+            self._count(topic)
+
+    def _why_waiting(self, name: str) -> str:
+        if not self._wanted or self._wanted[0] == name:
+            return BEING_COUNTED
+        return f"waits to be counted: {self._wanted[0]} is counted first"
+
+    def _count(self, topic: TopicDescription) -> None:
+        began_s, at = time.monotonic(), now_ms()
+        scan, why = None, None
+        try:
+            scan = scan_topic(self._connection, topic.name, self._check_wanted)
+        except _Stopping:
+            return
+        except _TooMuch:
+            why = _not_read(topic.name, _MANY_RECORDS)
+        except ClusterUnreachable:
+            why = "no cluster answers: it is counted when it is back"
+        except NotFound:
+            why = "the topic is gone"
+        except LastwordError as failure:
+            why = told_outside(str(failure), self._connection.bootstrap_servers, _FAILED)
+        except Exception:
+            _log.exception("counting %s failed", topic.name)
+            why = _FAILED
+        ended_s = time.monotonic()
+        next_s = ended_s + max(_AGAIN_S, (ended_s - began_s) / _SHARE)
+        counted = Counted(at=at, scan=scan, why=why)
+        with self._lock:
+            self._wanted.remove(topic.name)
+            before = self._kept.pop(topic.name, None)
+            if scan is None and before is not None and before.topic_id == topic.topic_id:
+                # An older count is more than none.
+                counted = replace(before.counted, why=why)
+            # One that failed comes again in time, changed or not.
+            mark = () if scan is None else _mark(topic)
+            if self._is_outdated:
+                self._is_outdated, mark, next_s = False, (), 0.0
+            self._kept[topic.name] = _Kept(counted=counted, topic_id=topic.topic_id, mark=mark, next_s=next_s)
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+
+    def _check_wanted(self, _done: int, total: int) -> None:
+        if self._is_stopping:
+            raise _Stopping
+        # It has grown, or how much it has was not known when it was looked at: a partition had no leader, say.
+        if total > MOST_RECORDS:
+            raise _TooMuch
+
+
+def too_much_to_read(topic: TopicDescription) -> str | None:
+    """`more than 2,000,000 records`; None for a topic that may be read whole."""
+    records, size = topic.start_to_end, topic.bytes_on_disk
+    if records is not None and records > MOST_RECORDS:
+        return _MANY_RECORDS
+    return f"more than {MOST_BYTES >> 20:,} MiB" if size is not None and size > MOST_BYTES else None
+
+
+def _not_read(name: str, too_much: str) -> str:
+    return f"{too_much} to read:  lastword topic describe {name} --scan  counts them"
+
+
+def _mark(topic: TopicDescription) -> _Mark:
+    return tuple((each.start_offset, each.stable_offset, each.bytes_on_disk) for each in topic.partitions)

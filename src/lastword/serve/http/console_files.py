@@ -1,0 +1,61 @@
+"""The console over HTTP: the files of its page, with what a browser is told about them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from lastword.console import PageFile
+from lastword.serve.http.answers import Answer, Headers, Refused
+from lastword.serve.http.etags import is_among
+
+# The page runs and shows what comes from here, and nothing else: no script that stands in a value, say.
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        "img-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    )
+)
+_GUARDS: Headers = [
+    ("content-security-policy", _POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    # Asked for each time, and mostly answered with 304: a new version is seen at once, and never mixed with an old one.
+    ("cache-control", "no-cache"),
+]
+
+
+class _Ready(NamedTuple):
+    tag: str
+    whole: Answer
+
+
+class Console:
+    def __init__(self, files: Mapping[str, PageFile]) -> None:
+        self._files = {name: _ready(file) for name, file in files.items()}
+
+    def answer(self, name: str, if_none_match: str | None) -> Answer:
+        """The file; 304 where the asker has it already, Refused where there is none."""
+        file = self._files.get(name)
+        if file is None:
+            raise Refused(404, "no_such_route", "the console has no such file", "its page is at /")
+        if if_none_match is not None and is_among(file.tag, if_none_match):
+            return Answer(304, [*_GUARDS, ("etag", file.tag)], b"")
+        return file.whole
+
+
+def _ready(file: PageFile) -> _Ready:
+    tag = f'"{hashlib.sha256(file.content).hexdigest()[:16]}"'
+    headers = [("content-type", file.media_type), *_GUARDS, ("etag", tag)]
+    return _Ready(tag, Answer(200, headers, file.content))

@@ -1,0 +1,188 @@
+"""Which thing an address names, what may be done with it, and what may stand in its query.
+
+The path comes decoded: granian's fast interface gives no other. It puts U+FFFD where bytes were not UTF-8, so a path
+with that character is refused: it may stand for another key than the one meant. Nothing here resolves `..` or `//`, and
+no part of a path ever names a file: a name is looked up among those that are known, and the rest is a key. An empty
+name is no name: `/tables//rows` and `/tables/` are no routes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from lastword.serve.http.answers import Refused
+from lastword.serve.http.limits import Limits
+
+Kind = Literal[
+    "tables",
+    "table",
+    "count",
+    "rows",
+    "row",
+    "changes",
+    "all changes",
+    "short rows",
+    "short row",
+    "short count",
+    "health",
+    "ready",
+    "metrics",
+    "openapi",
+    "board",
+    "board refused",
+    "board changes",
+    "cluster",
+    "topic",
+    "compact",
+    "console",
+    "console file",
+    "nowhere",
+]
+# What a load balancer asks for, and a browser before its user has given a token: they tell nothing that needs one.
+OPEN_KINDS: frozenset[Kind] = frozenset({"health", "ready", "console", "console file"})
+# The table with short routes beside the long ones.
+SHORT = "users"
+
+_READS = ("GET", "HEAD")
+METHODS = frozenset({"GET", "HEAD", "PUT", "DELETE", "POST"})
+_WRITES: dict[Kind, tuple[str, ...]] = {"row": ("PUT", "DELETE"), "rows": ("POST",), "compact": ("POST",)}
+# What is only done, and shows nothing.
+_ONLY_WRITES: frozenset[Kind] = frozenset({"compact"})
+# What asks for a page; without, the short form gives all rows.
+PAGING = frozenset({"limit", "cursor"})
+_PARAMETERS: dict[Kind, frozenset[str]] = {
+    "table": frozenset({"min_position"}),
+    "count": frozenset({"min_position"}),
+    "rows": PAGING | {"prefix", "start", "end", "min_position"},
+    "row": frozenset({"min_position"}),
+    "changes": frozenset({"after"}),
+    "all changes": frozenset({"tables", "after"}),
+    "short rows": PAGING | {"min_position"},
+    "short row": frozenset({"min_position"}),
+    "short count": frozenset({"min_position"}),
+}
+_FIXED: dict[str, Kind] = {
+    "/": "console",
+    "/tables": "tables",
+    "/changes": "all changes",
+    "/health": "health",
+    "/ready": "ready",
+    "/openapi.json": "openapi",
+    "/metrics": "metrics",
+    "/board": "board",
+    "/board/refused": "board refused",
+    "/board/changes": "board changes",
+    "/cluster": "cluster",
+    f"/{SHORT}": "short rows",
+}
+# What stands before a name, and after it.
+_OF_ONE: dict[tuple[str, ...], Kind] = {
+    ("tables",): "table",
+    ("tables", "rows"): "rows",
+    ("tables", "count"): "count",
+    ("tables", "changes"): "changes",
+    ("topics",): "topic",
+    ("topics", "compact"): "compact",
+}
+_FILES = "/console/"
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+
+class Route(NamedTuple):
+    kind: Kind
+    table: str = ""
+    # As it stands in the address; the table's key codec says which bytes it means.
+    key: str = ""
+    # What else is named: a topic, a file of the console.
+    name: str = ""
+
+    @property
+    def is_short(self) -> bool:
+        return self.kind.startswith("short")
+
+
+NOWHERE = Route("nowhere")
+
+
+def route_of(path: str) -> Route:
+    """The route of a decoded path; Refused where there is none."""
+    if "\ufffd" in path:
+        raise Refused(
+            400,
+            "bad_path",
+            "the path is not UTF-8, or has the character U+FFFD, which stands for that",
+            "percent-encode the UTF-8 bytes of the key; a key with U+FFFD is found with /rows?start=",
+        )
+    parts = path.split("/", 4)
+    # First and without a pattern, because nearly every request is a point read.
+    if len(parts) == 5 and parts[3] == "rows" and parts[1] == "tables" and parts[2] and not parts[0]:
+        return Route("row", parts[2], parts[4])
+    kind = _FIXED.get(path)
+    if kind is not None:
+        return Route(kind, SHORT if kind == "short rows" else "")
+    named = len(parts) in (3, 4) and not parts[0] and parts[2]
+    if named and (kind := _OF_ONE.get((parts[1], *parts[3:]))) is not None:
+        return Route(kind, name=parts[2]) if parts[1] == "topics" else Route(kind, parts[2])
+    if path == f"/{SHORT}/count":
+        return Route("short count", SHORT)
+    if path.startswith(f"/{SHORT}/"):
+        return Route("short row", SHORT, path[len(SHORT) + 2 :])
+    if path.startswith(_FILES):
+        return Route("console file", name=path[len(_FILES) :])
+    raise Refused(
+        404,
+        "no_such_route",
+        "nothing is served at this path",
+        "what is served is listed at /tables; a row is at /tables/NAME/rows/KEY",
+    )
+
+
+def is_short(path: str) -> bool:
+    """Whether a path that names nothing stands among the short routes."""
+    return path.startswith(f"/{SHORT}/")
+
+
+def is_write(route: Route, method: str) -> bool:
+    """Whether a method writes; Refused, with those that are, when it is not for this route."""
+    reads = () if route.kind in _ONLY_WRITES else _READS
+    if method in reads:
+        return False
+    writes = _WRITES.get(route.kind, ())
+    if method not in writes:
+        told = ", ".join((*reads, *writes))
+        raise Refused(
+            405, "method_not_allowed", f"{method[:20]} is not for this path", f"use {told}", [("allow", told)]
+        )
+    return True
+
+
+def parameters(route: Route, query: str, limits: Limits) -> dict[str, str]:
+    """The query by name; Refused for a name that this route does not know: a misspelt one must not pass in silence."""
+    if len(query) > limits.query_bytes:
+        raise Refused(
+            414, "query_too_long", f"the query has more than {limits.query_bytes} bytes", "ask for less at a time"
+        )
+    known, given = _PARAMETERS.get(route.kind, frozenset()), {}
+    for part in filter(None, query.split("&")):
+        name, _, text = part.partition("=")
+        if name not in known:
+            told = ", ".join(sorted(known)) or "none"
+            raise Refused(400, "bad_query", f"no parameter {name[:60]!r} here", f"this path takes: {told}")
+        if name in given:
+            raise Refused(400, "bad_query", f"{name} is given twice", "keep one of them")
+        given[name] = _decoded(name, text)
+    return given
+
+
+def _decoded(name: str, text: str) -> str:
+    try:
+        if _BAD_ESCAPE.search(text):
+            raise ValueError
+        # Where a space may be a plus, as forms write it.
+        return unquote_to_bytes(text.replace("+", " ")).decode()
+    except ValueError:
+        raise Refused(
+            400, "bad_query", f"{name} is not percent-encoded UTF-8", "write a % as %25, a space as %20, and so on"
+        ) from None

@@ -1,0 +1,219 @@
+"""The server: granian in a thread of this process, with a handler that does little but pass things on."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import resource
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, suppress
+from typing import Any
+
+import uvloop
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.server.embed import Server
+
+from lastword.core.clock import now_ms
+from lastword.core.errors import BadInput, LastwordError
+from lastword.processes.ports import PortPicker, await_free, is_ending
+from lastword.serve.http.access_log import Access, AccessLog
+from lastword.serve.http.answers import Answer
+from lastword.serve.http.backpressure import Gone, Outlet, Stalled, Streamed, socket_of
+from lastword.serve.http.bodies import pass_over, whole
+from lastword.serve.http.unsent_answers import LARGE_BYTES, Hold
+from lastword.serve.service import Request, Service
+
+LOOPBACK = "127.0.0.1"
+_START_S = 10.0
+_SLOW_HEADERS_MS = 10_000
+# For each connection: the largest head of a request, of which an address may have 64 KiB.
+_BUFFER_BYTES = 128 * 1024
+_BACKLOG = 1024
+
+_log = logging.getLogger(__name__)
+
+
+class HttpServer:
+    """Serves from its start to its stop; port 0 takes a free one."""
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        host: str,
+        port: int,
+        stall_s: float,
+        access: AccessLog | None = None,
+        drain_s: float = 5.0,
+    ) -> None:
+        self.port = port or _free_port()
+        self._host = host
+        self._service = service
+        self._stall_s = stall_s
+        self._access = access
+        self._drain_s = drain_s
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._server: Any = None
+        self._failure: BaseException | None = None
+        # A daemon: a client that sends half a request could keep it for as long as it likes.
+        self._thread = threading.Thread(target=self._run, name=f"http on {self.port}", daemon=True)
+
+    @property
+    def url(self) -> str:
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self.port}"
+
+    def start(self) -> None:
+        """Returns when requests are taken."""
+        check_free(self._host, self.port)
+        self._thread.start()
+        give_up_at = time.monotonic() + _START_S
+        while not _answers(self._host, self.port):
+            if not self._thread.is_alive() or time.monotonic() >= give_up_at:
+                raise LastwordError(f"no HTTP on port {self.port}: {self._failure or 'it did not start in time'}")
+            time.sleep(0.01)
+
+    @property
+    def is_up(self) -> bool:
+        return self._thread.is_alive()
+
+    def stop(self) -> bool:
+        """Ends streams, takes no more requests and lets those under way finish; whether they all did, in time."""
+        if self._loop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._service.stop)
+            self._loop.call_soon_threadsafe(self._server.stop)
+            self._thread.join(self._drain_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            # granian wakes the loop from a thread of its own for each request, and asyncio's loop writes to a pipe for
+            # each time it is woken.
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(self._serve())
+        except BaseException as failure:
+            self._failure = failure
+
+    async def _serve(self) -> None:
+        self._server = Server(
+            self._answer,
+            address=self._host,
+            port=self.port,
+            interface=Interfaces.RSGI,
+            http=HTTPModes.http1,
+            http1_settings=HTTP1Settings(header_read_timeout=_SLOW_HEADERS_MS, max_buffer_size=_BUFFER_BYTES),
+            backlog=_BACKLOG,
+            backpressure=_most_connections(),
+            websockets=False,
+            log_enabled=False,
+        )
+        self._loop = asyncio.get_running_loop()
+        await self._server.serve()
+
+    async def _answer(self, scope: Any, protocol: Any) -> None:
+        """What granian calls for each request."""
+        began = time.perf_counter()
+        hold = self._service.unsent.hold()
+        try:
+            status, size = await self._answered(scope, protocol, hold)
+        finally:
+            hold.release()
+        if self._access is not None:
+            took_ms = round((time.perf_counter() - began) * 1000, 3)
+            access = Access(now_ms(), scope.client, scope.method, scope.path, status, size, took_ms)
+            self._access.note(access)
+
+    async def _answered(self, scope: Any, protocol: Any, hold: Hold) -> tuple[int, int]:
+        """The status, and how many bytes were sent; returns when the client has taken what is large."""
+        body = whole(protocol, scope.headers)
+        told = await self._service.answer(
+            Request(scope.method, scope.path, scope.query_string, scope.headers, body, protocol.client_disconnect, hold)
+        )
+        if not isinstance(told, Answer):
+            return 200, await self._run_stream(told, scope, protocol)
+        if told.status >= 400 and scope.method not in ("GET", "HEAD"):
+            await pass_over(body, scope.headers)
+        return told.status, await self._send(told, scope, protocol)
+
+    async def _send(self, told: Answer, scope: Any, protocol: Any) -> int:
+        """How many bytes the body has."""
+        if not told.body:
+            protocol.response_empty(told.status, told.headers)
+        elif len(told.body) < LARGE_BYTES or scope.method == "HEAD":
+            protocol.response_bytes(told.status, told.headers, told.body)
+        else:
+            # A client that asks for much and reads nothing must not be able to have it kept.
+            with suppress(Gone, Stalled):
+                async with self._outlet(scope, protocol) as outlet:
+                    outlet.open(told.status, [*told.headers, ("content-length", str(len(told.body)))])
+                    await outlet.send(told.body)
+        return len(told.body)
+
+    @asynccontextmanager
+    async def _outlet(self, scope: Any, protocol: Any) -> AsyncIterator[Outlet]:
+        # Not in the event loop: with thousands of connections it takes milliseconds.
+        connection = await asyncio.to_thread(socket_of, scope.client, self.port)
+        with closing(Outlet(protocol, connection, stall_s=self._stall_s)) as outlet:
+            yield outlet
+
+    async def _run_stream(self, stream: Streamed, scope: Any, protocol: Any) -> int:
+        """How many bytes were sent until it ended."""
+        sent = 0
+        try:
+            async with self._outlet(scope, protocol) as outlet:
+                outlet.open(200, stream.headers)
+                await stream.run(outlet)
+                sent = outlet.sent_bytes
+        except Gone:
+            # Before the first byte was sent.
+            protocol.response_empty(499, [])
+        except Exception:
+            _log.exception("a stream failed")
+        finally:
+            stream.close()
+        return sent
+
+
+def check_free(host: str, port: int) -> None:
+    """Refuses an address that can't be had: granian shares a port with whoever has it already, and says nothing."""
+    if is_ending(port):
+        await_free(port, _log.warning)
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        # As granian does it: a port in TIME_WAIT is free for a listener if whoever used it before has done so, too.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as refusal:
+            if refusal.errno == errno.EADDRINUSE:
+                told = f"port {port} is taken: choose another with --port, or --port 0 for a free one"
+            else:
+                told = f"--host {host} --port {port}: {refusal.strerror or refusal}: give an address of this machine"
+            raise BadInput(told) from None
+
+
+def _most_connections() -> int:
+    """How many are taken at a time: one that nobody uses counts too, so many more than are answered at a time.
+
+    Half of the descriptors are left for the rest of the process: without any, nothing works.
+    """
+    return max(128, min(2048, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2))
+
+
+def _free_port() -> int:
+    with PortPicker() as picker:
+        return picker.free()
+
+
+def _answers(host: str, port: int) -> bool:
+    # An address that stands for all of them is no place to connect to everywhere.
+    reached = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)  # noqa: S104
+    try:
+        socket.create_connection((reached, port), timeout=1).close()
+    except OSError:
+        return False
+    return True

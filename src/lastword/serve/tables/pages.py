@@ -1,0 +1,120 @@
+"""Rows in key order, a page at a time, and the cursor that leads to the next one."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+from lastword.core.position import Position
+from lastword.replica.replica import after_prefix
+from lastword.replica.store.store import Store
+from lastword.serve.http.answers import COMMON, Answer, Refused, answered_at
+from lastword.serve.http.limits import Limits
+from lastword.serve.tables.keys import base64url, from_base64url, key_of, prefix_of
+from lastword.serve.tables.row_answer import RowBody, row_body, value_body
+from lastword.serve.tables.served_table import ServedTable
+
+_SEAL_BYTES = 8
+
+
+class Range(NamedTuple):
+    """Keys with first <= key < last, of which `limit` at most; `seal` ties a cursor to what was asked for."""
+
+    first: bytes
+    last: bytes | None
+    limit: int
+    seal: bytes
+
+
+class Page(NamedTuple):
+    bodies: list[bytes]
+    # Where the next page goes on, or None after the last row.
+    cursor: str | None
+    position: Position
+
+
+def range_of(table: ServedTable, given: dict[str, str], limits: Limits) -> Range:
+    """The keys that a query asks for; Refused for a limit or a cursor that is not one of ours."""
+    codec = table.key_codec
+    first = prefix_of(given.get("prefix", ""), codec, limits)
+    last = after_prefix(first)
+    if given.get("start"):
+        first = max(first, key_of(given["start"], codec, limits))
+    if given.get("end"):
+        end = key_of(given["end"], codec, limits)
+        last = end if last is None else min(last, end)
+    seal = _seal(table.name, *(given.get(name, "") for name in ("prefix", "start", "end")))
+    if "cursor" in given:
+        first = max(first, _after(given["cursor"], seal))
+    return Range(first, last, _limit(given.get("limit"), limits), seal)
+
+
+def page_of(table: ServedTable, wanted: Range, limits: Limits, body: RowBody) -> Page:
+    """The rows from the range's start, as they were at one moment, up to its limit or the limit of a page's size."""
+    return table.ask(lambda store: _page(store, table, wanted, limits.page_bytes, body))
+
+
+def rows_answer(table: ServedTable, given: dict[str, str], limits: Limits) -> Answer:
+    """A page of rows, with the cursor of the next one."""
+    bodies, cursor, position = page_of(table, range_of(table, given, limits), limits, row_body)
+    following = b"null" if cursor is None else b'"%b"' % cursor.encode()
+    content = b'{"rows":[%b],"next":%b,"position":"%b"}' % (b",".join(bodies), following, str(position).encode())
+    return Answer(200, [*COMMON, answered_at(position)], content)
+
+
+def values_answer(table: ServedTable, given: dict[str, str], limits: Limits) -> Answer:
+    """A page of bare values, with a link to the next one."""
+    bodies, cursor, position = page_of(table, range_of(table, given, limits), limits, value_body)
+    headers = [*COMMON, answered_at(position)]
+    if cursor is not None:
+        limit = f"&limit={given['limit']}" if "limit" in given else ""
+        headers.append(("link", f'</{table.name}?cursor={cursor}{limit}>; rel="next"'))
+    return Answer(200, headers, b"[%b]" % b",".join(bodies))
+
+
+def _page(store: Store, table: ServedTable, wanted: Range, page_bytes: int, body: RowBody) -> Page:
+    # The position first: rows may be newer than it, never older.
+    position, bodies, size, key = store.position, list[bytes](), 0, b""
+    for found, raw in store.packed_rows(wanted.first, wanted.last):
+        if len(bodies) == wanted.limit or size >= page_bytes:
+            return Page(bodies, base64url(_sealed(wanted.seal, key) + key), position)
+        key = found
+        bodies.append(body(found, raw, table.key_codec, table.value_codec))
+        size += len(bodies[-1])
+    return Page(bodies, None, position)
+
+
+def _limit(text: str | None, limits: Limits) -> int:
+    if text is None:
+        return limits.page_rows
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and 0 < int(text) <= limits.page_rows):
+        message = f"limit must be between 1 and {limits.page_rows}"
+        raise Refused(400, "bad_query", message, "more rows come page after page, with the cursor of the page before")
+    return int(text)
+
+
+def _after(cursor: str, seal: bytes) -> bytes:
+    """The first key that can follow the one a cursor names."""
+    try:
+        raw = from_base64url(cursor)
+    except ValueError:
+        raw = b""
+    key = raw[_SEAL_BYTES:]
+    if not key or raw[:_SEAL_BYTES] != _sealed(seal, key):
+        raise Refused(
+            400,
+            "bad_cursor",
+            "the cursor is damaged, or of another query",
+            "give it as it came, with the same prefix, start and end; or begin without one",
+        )
+    return key + b"\0"
+
+
+def _seal(*asked: str) -> bytes:
+    """A digest of what was asked for: no secret, so that any instance takes the cursor of another."""
+    told = b"".join(len(raw).to_bytes(4, "big") + raw for raw in (text.encode() for text in asked))
+    return hashlib.blake2b(told, digest_size=16, person=b"lastword cursor").digest()
+
+
+def _sealed(seal: bytes, key: bytes) -> bytes:
+    return hashlib.blake2b(key, digest_size=_SEAL_BYTES, key=seal).digest()

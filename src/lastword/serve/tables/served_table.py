@@ -1,0 +1,64 @@
+"""A table as it is served: its name, its codecs, its replica and its writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from lastword.core.codecs import Codec
+from lastword.core.errors import LastwordError, NotReady, StoreDamaged
+from lastword.replica.replica import Replica
+from lastword.replica.store.store import Store
+from lastword.serve.http.answers import Refused
+from lastword.serve.tables.writes import Writes
+
+_Found = TypeVar("_Found")
+
+
+class ServedTable(NamedTuple):
+    name: str
+    key_codec: Codec
+    value_codec: Codec
+    replica: Replica
+    writes: Writes
+
+    def ask(self, question: Callable[[Store], _Found]) -> _Found:
+        """What the store says; Refused while there is nothing right to show."""
+        try:
+            return self.replica.ask(question)
+        except NotReady:
+            # Its message is for a program in this process.
+            raise self.not_ready() from None
+        except StoreDamaged:
+            raise self.damaged() from None
+
+    @property
+    def lag(self) -> int | None:
+        """None while nobody asks: where the topic ends is not known any more then."""
+        state = self.replica.state
+        is_asked = state.watches_end if state.name == "failed" else state.name != "connecting"
+        return self.replica.lag if is_asked else None
+
+    def damaged(self) -> Refused:
+        return Refused(
+            503,
+            "store_damaged",
+            f"the server's copy of the table {self.name} is damaged, and is now built again from Kafka",
+            f"ask again soon; how far it is stands at /tables/{self.name}",
+        )
+
+    def not_ready(self) -> Refused:
+        return Refused(
+            503,
+            "not_ready",
+            f"the table {self.name} has nothing to show yet: it is {self.replica.state.name}",
+            f"ask again soon; how it stands is at /tables/{self.name}",
+        )
+
+
+def shown_topic(replica: Replica) -> str | None:
+    """The id of the topic whose rows the replica shows; None while it shows nothing."""
+    try:
+        return replica.ask(lambda store: store.topic_id)
+    except LastwordError:
+        return None

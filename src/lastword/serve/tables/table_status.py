@@ -1,0 +1,73 @@
+"""How the served tables stand: what is listed, and whether it is ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from lastword.core.position import Position
+from lastword.replica.store.store import Store
+from lastword.serve.http.answers import Answer, Refused, json_answer
+from lastword.serve.tables.served_table import ServedTable
+
+# What the replica itself says of these may name folders and addresses, which are not for whoever asks over HTTP.
+_WHY = {
+    "connecting": "no cluster answers, or the topic is away: it goes on trying",
+    "failed": "it can't go on by itself: the server's own output says why",
+    "rebuilding": "the copy on the server's disk was damaged: it is built again from Kafka",
+}
+
+
+def standing(table: ServedTable) -> dict[str, Any]:
+    """What is served under a name, and how far it is; without rows while there is nothing to show."""
+    state = table.replica.state
+    shown = _shown(table)
+    told: dict[str, Any] = {
+        "name": table.name,
+        "topic": table.replica.topic,
+        "topic_id": shown.topic_id,
+        "key": table.key_codec.name,
+        "value": table.value_codec.name,
+        "partitions": len(shown.position),
+        "rows": shown.rows,
+        "position": str(shown.position),
+        "log_start": str(shown.log_start),
+        "topic_log_start": str(shown.topic_log_start),
+        "lag": table.lag,
+        "state": state.name,
+        "why": state.public_why or _WHY.get(state.name, state.why),
+        "deletes": state.deletes,
+    }
+    if state.name in ("catching-up", "rebuilding"):
+        told |= {"done": state.done, "total": state.total, "seconds_left": state.seconds_left}
+    return told
+
+
+def readiness(tables: Iterable[ServedTable], *, board_is_ready: bool = True) -> Answer:
+    """200 when all of it is ready, else Refused. Which table is not is told only where a token may be asked for."""
+    states = [table.replica.state.name for table in tables]
+    ready = states.count("ready")
+    if ready < len(states):
+        told = f"{ready} of {len(states)} tables are ready"
+        raise Refused(503, "not_ready", told, "ask again soon; how each stands is at /tables")
+    if not board_is_ready:
+        raise Refused(503, "not_ready", "the board is not ready", "ask again soon")
+    return json_answer({"ready": True})
+
+
+class _Shown(NamedTuple):
+    topic_id: str | None = None
+    position: Position = Position()
+    rows: int | None = None
+    log_start: Position = Position()
+    topic_log_start: Position = Position()
+
+
+def _shown(table: ServedTable) -> _Shown:
+    def found(store: Store) -> _Shown:
+        return _Shown(store.topic_id, store.position, len(store), store.log_start, store.topic_log_start)
+
+    try:
+        return table.ask(found)
+    except Refused:
+        return _Shown()

@@ -1,0 +1,226 @@
+"""Writes through Kafka: what a request asks to be written, and one thread for each table that writes what has come.
+
+While one batch waits for its acknowledgements the next one gathers, so many requests share a round trip, and no request
+has a thread of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from lastword.core.codecs import Codec, readable_by
+from lastword.core.errors import (
+    BadInput,
+    BadLine,
+    ClusterUnreachable,
+    LastwordError,
+    NotEnoughReplicas,
+    NotFound,
+    TopicChanged,
+)
+from lastword.core.position import Position
+from lastword.core.row_json import Write, write_of_json_line
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.writing import Ack, Writer, check_key
+from lastword.serve.http.answers import Answer, Refused, json_answer, stopping
+from lastword.serve.http.limits import Limits
+from lastword.serve.tables.keys import check_length
+
+_TOGETHER = 1000
+
+Outcomes = list[Ack | LastwordError]
+
+
+class _Job(NamedTuple):
+    writes: Sequence[Write]
+    done: asyncio.Future[Outcomes]
+    loop: asyncio.AbstractEventLoop
+
+
+class Writes:
+    """The writes of one table; close it. A cluster that is away is asked for again with each of them."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        topic: str,
+        *,
+        waiting: int,
+        meant: Callable[[], str | None] | None = None,
+        patience_s: float = 30.0,
+    ) -> None:
+        """`meant` gives the id of the topic that the table shows: writes to another topic of the name are refused."""
+        self._connection = connection
+        self._meant = meant
+        self._patience_s = patience_s
+        self._topic = topic
+        self._jobs: queue.Queue[_Job | None] = queue.Queue(waiting)
+        self._writer: Writer | None = None
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name=f"writes to {topic}", daemon=True)
+        self._thread.start()
+
+    async def send(self, writes: Sequence[Write]) -> Outcomes:
+        """The outcome of each, once all are known; Refused when too many wait already."""
+        loop = asyncio.get_running_loop()
+        job = _Job(writes, loop.create_future(), loop)
+        if self._is_stopping:
+            raise stopping()
+        try:
+            self._jobs.put_nowait(job)
+        except queue.Full:
+            raise Refused(
+                503, "too_many_writes", "too many writes wait for the cluster", "send it again soon"
+            ) from None
+        return await job.done
+
+    def stop(self) -> None:
+        """Takes no more, and lets what waits fail; what is on its way to the cluster may still arrive."""
+        self._is_stopping = True
+        with suppress(queue.Full):
+            self._jobs.put_nowait(None)
+
+    def close(self, drain_s: float) -> None:
+        """Returns when it is known of all writes what became of them: at the latest after so long, as failed."""
+        self.stop()
+        self._thread.join(drain_s)
+        if self._thread.is_alive() and self._writer is not None:
+            self._writer.give_up()
+            self._thread.join(drain_s)
+
+    def _run(self) -> None:
+        # Now, because the first write would otherwise take half a second.
+        with suppress(LastwordError):
+            self._writer = self._opened()
+        # The mark of a stop finds no room behind many jobs, so it is not waited for.
+        while not (self._is_stopping and self._jobs.empty()):
+            jobs = self._waiting_jobs()
+            outcomes = iter(self._written([write for each in jobs for write in each.writes]))
+            for each in jobs:
+                told = [next(outcomes) for _ in each.writes]
+                # Whoever asked may be gone, and the loop with it.
+                with suppress(RuntimeError):
+                    each.loop.call_soon_threadsafe(_tell, each.done, told)
+
+    def _opened(self) -> Writer:
+        return Writer(self._connection, self._topic, patience_s=self._patience_s, meant=self._meant)
+
+    def _waiting_jobs(self) -> list[_Job]:
+        """What has come, as soon as there is something."""
+        found = [self._jobs.get()]
+        while len(found) < _TOGETHER and not self._jobs.empty():
+            found.append(self._jobs.get_nowait())
+        return [job for job in found if job is not None]
+
+    def _written(self, writes: Sequence[Write]) -> Outcomes:
+        if self._is_stopping:
+            return [ClusterUnreachable("the server is being stopped")] * len(writes)
+        try:
+            if self._writer is None or self._writer.is_spent:
+                self._writer = self._opened()
+            return self._writer.write_all(writes)
+        except LastwordError as failure:
+            return [failure] * len(writes)
+        except Exception as surprise:
+            # The thread must not end: everyone after this one would wait for ever.
+            return [LastwordError(f"{type(surprise).__name__}: {surprise}")] * len(writes)
+
+
+def put_of(key: bytes, body: bytes, key_codec: Codec, codec: Codec) -> Write:
+    """The write of a value, given as the JSON in which it is shown."""
+    try:
+        key_codec.checked_key(key)
+    except BadInput as refusal:
+        raise Refused(400, "bad_key", str(refusal), "DELETE takes it, to remove a row that is there") from None
+    hint = "send a value as JSON, as this table shows it; DELETE removes a row"
+    try:
+        # What the codec json gives back unseen is looked at here.
+        value = codec.to_json(body) if codec.name == "json" else codec.from_json(body)
+    except BadInput as refusal:
+        raise Refused(400, "bad_value", str(refusal), hint) from None
+    if not readable_by(codec)(value):
+        raise Refused(400, "bad_value", "nobody could read it back: a number in it is out of range, say", hint)
+    return Write(_checked(key), value)
+
+
+def delete_of(key: bytes) -> Write:
+    return Write(_checked(key), None)
+
+
+def writes_of(body: bytes, key_codec: Codec, value_codec: Codec, limits: Limits) -> list[Write]:
+    """What JSON lines ask for; Refused as a whole for a mistake in any of them, before anything is written."""
+    try:
+        found = [
+            write_of_json_line(line, number, key_codec, value_codec)
+            for number, line in enumerate(body.split(b"\n"), 1)
+            if line.strip()
+        ]
+    except BadLine as refusal:
+        raise Refused(
+            400,
+            "bad_line",
+            str(refusal),
+            "nothing was written; put it right and send all of it, each row on its own line (curl: --data-binary)",
+        ) from None
+    for write in found:
+        check_length(_checked(write.key), limits)
+    return found
+
+
+def single_answer(outcomes: Outcomes) -> Answer:
+    """Where a write stands; Refused when it was not acknowledged."""
+    (ack,) = _acknowledged(outcomes)
+    return json_answer({"partition": ack.partition, "offset": ack.offset, "position": str(ack.position)})
+
+
+def lines_answer(outcomes: Outcomes) -> Answer:
+    """How many were written, and a position that covers them all; Refused when one was not acknowledged."""
+    acks = _acknowledged(outcomes)
+    ends: dict[int, int] = {}
+    for ack in acks:
+        ends[ack.partition] = max(ends.get(ack.partition, 0), ack.offset + 1)
+    return json_answer({"written": len(acks), "position": str(Position(ends))})
+
+
+def _acknowledged(outcomes: Outcomes) -> list[Ack]:
+    acks = [each for each in outcomes if isinstance(each, Ack)]
+    failure = next((each for each in outcomes if not isinstance(each, Ack)), None)
+    if failure is not None:
+        raise _not_acknowledged(failure, len(acks), len(outcomes))
+    return acks
+
+
+def _not_acknowledged(failure: LastwordError, done: int, of: int) -> Refused:
+    # The failure's own message is for the server's owner: it names commands and addresses.
+    count = f"{done} of {of} writes were acknowledged" if of > 1 else "the write was not acknowledged"
+    if isinstance(failure, BadInput):
+        return Refused(413, "value_too_large", f"{count}: larger than the topic's max.message.bytes", "make it smaller")
+    if isinstance(failure, NotEnoughReplicas):
+        told = f"{count}: NotEnoughReplicas: fewer replicas are in sync than the topic's min.insync.replicas"
+        return Refused(503, "not_enough_replicas", told, "send it again when all brokers run; ask the cluster's owner")
+    if isinstance(failure, NotFound | TopicChanged):
+        became = "deleted" if isinstance(failure, NotFound) else "deleted, and another may be there under its name"
+        hint = "read the row to see whether it was written all the same; send it again when the table shows the topic"
+        return Refused(409, "topic_changed", f"{count}: the topic of this table was {became}", hint)
+    if isinstance(failure, ClusterUnreachable):
+        hint = "read the row to see whether it was written all the same, or send it again: that does no harm"
+        return Refused(503, "cluster_unreachable", f"{count}: no answer from the cluster in time", hint)
+    return Refused(502, "write_failed", f"{count}: the cluster refused it", "ask the owner of this server")
+
+
+def _checked(key: bytes) -> bytes:
+    try:
+        check_key(key)
+    except BadInput as refusal:
+        raise Refused(400, "bad_key", str(refusal), "choose another key") from None
+    return key
+
+
+def _tell(done: asyncio.Future[Outcomes], outcomes: Outcomes) -> None:
+    if not done.done():
+        done.set_result(outcomes)

@@ -1,0 +1,134 @@
+"""A topic as a table in Spark: one row for each live key, exactly the state at a position that is captured once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from lastword.core.codecs import codec_named
+from lastword.core.errors import BadInput
+from lastword.spark.reading.fold import shown_rows
+from lastword.spark.reading.json_columns import as_columns
+from lastword.spark.reading.offset_range import At, Span, captured_span
+from lastword.spark.reading.partition_fold import PartitionFold, Room, TooLarge, ids
+from lastword.spark.session.client_settings import portable
+from lastword.spark.session.failures import one_line_failures
+from lastword.spark.session.session import connection_of
+
+if TYPE_CHECKING:
+    import pyarrow
+
+# Of the rows that one task holds; beyond it they move to the disk.
+FOLD_MEMORY_BYTES = 512 * 1024**2
+# A log of no more offsets, with no more bytes of values, is read by the driver: Spark takes seconds to start a worker,
+# and the driver as long for a million records.
+HERE_OFFSETS = 400_000
+HERE_BYTES = 128 * 1024**2
+
+
+def read_table(
+    spark: SparkSession,
+    topic: str,
+    *,
+    at: At = None,
+    key: str = "string",
+    value: str = "json",
+    columns: bool = False,
+    schema: StructType | str | None = None,
+    fold_memory_bytes: int = FOLD_MEMORY_BYTES,
+) -> DataFrame:
+    """One row for each live key at `at` (a position, a moment, or latest).
+
+    Its columns are `key`, `value`, `partition`, `offset`, `timestamp`, `headers` (null where there are none) and
+    `decode_error`.
+    `key` and `value` name the codecs; a JSON value is text, or with `columns` one column for each of its fields, by
+    `schema` or, without one, by all values there are, which reads the topic once more. What can't be read is null,
+    with the reason in `decode_error`. A past `at` is refused with HorizonPassed when compaction may have erased
+    something before it.
+    """
+    span = captured_span(connection_of(spark), topic, at)
+    return table_of(
+        spark, span, key=key, value=value, columns=columns, schema=schema, fold_memory_bytes=fold_memory_bytes
+    )
+
+
+def table_of(
+    spark: SparkSession,
+    span: Span,
+    *,
+    key: str = "string",
+    value: str = "json",
+    columns: bool = False,
+    schema: StructType | str | None = None,
+    keep: bool = False,
+    fold_memory_bytes: int = FOLD_MEMORY_BYTES,
+) -> DataFrame:
+    """The same, of a span that is captured already; with `keep` the topic is read once, however often the table is."""
+    if schema is not None and not columns:
+        raise BadInput("a schema is for columns: give columns=True with it")
+    if columns and codec_named(value).name != "json":
+        raise BadInput(f"only JSON values have columns, and the value codec is {value}: leave columns out")
+    rows, are_shown = _live(spark, span, codec_named(key).name, codec_named(value).name, fold_memory_bytes)
+    rows = (rows if are_shown else shown_rows(rows, "raw_key")).drop("raw_key")
+    if keep:
+        rows = rows.persist()
+    return as_columns(rows, schema) if columns else rows
+
+
+def live_rows(spark: SparkSession, span: Span) -> DataFrame:
+    """The live rows of every partition, key and value as bytes: a key that lives in two partitions comes twice."""
+    rows, _ = _live(spark, span, "bytes", "bytes", FOLD_MEMORY_BYTES)
+    return rows.select("key", "value", "partition")
+
+
+def _live(
+    spark: SparkSession, span: Span, key_codec: str, value_codec: str, memory_bytes: int
+) -> tuple[DataFrame, bool]:
+    """The live rows of every partition, decoded, with the bytes of each key as `raw_key`; whether no key comes twice.
+
+    False says that it is not known.
+    """
+    fold = PartitionFold(
+        connection=portable(connection_of(spark)),
+        span=span,
+        key_codec=key_codec,
+        value_codec=value_codec,
+        memory_bytes=memory_bytes,
+    )
+    partitions = span.partitions
+    if not partitions:
+        return spark.createDataFrame([], fold.sql_schema), True
+    if span.offsets <= HERE_OFFSETS and (few := _folded_here(partitions, fold)) is not None:
+        keys = few.column("raw_key")
+        return spark.createDataFrame(few, fold.sql_schema), len(keys.unique()) == len(keys)
+
+    def folded(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        for index in ids(batches):
+            yield from fold.rows(partitions[index])
+
+    # One task for each partition, with its index.
+    tasks = spark.range(0, len(partitions), 1, len(partitions))
+    rows = tasks.mapInArrow(folded, fold.sql_schema)
+    is_one = len(span.stop) == 1
+    if not span.past:
+        return rows, is_one
+    # Read at once and kept: later the log may have been compacted, and could not tell its past again.
+    with one_line_failures(f"reading {span.topic} at {span.stop}"):
+        return rows.localCheckpoint(), is_one
+
+
+def _folded_here(partitions: tuple[int, ...], fold: PartitionFold) -> pyarrow.Table | None:
+    """The rows, read by this process; None if they are few and yet too large."""
+    import pyarrow
+
+    batches: list[pyarrow.RecordBatch] = []
+    room = Room(HERE_BYTES)
+    try:
+        for partition in partitions:
+            batches += fold.rows(partition, room)
+    except TooLarge:
+        return None
+    return pyarrow.Table.from_batches(batches, schema=fold.arrow_schema)

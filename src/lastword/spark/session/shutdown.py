@@ -1,0 +1,259 @@
+"""The end of a session, and of its JVM: PySpark lets that one run until Python has ended, and waits for nobody.
+
+The JVM reads its standard input until that ends, and then ends itself, its context first. So whatever becomes of
+Python, no JVM is left; here it is also waited for.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext, java_gateway
+from pyspark.sql import SparkSession, SQLContext
+
+from lastword.jvm.class_archive import ClassArchive
+from lastword.spark.session.jvm_errors import JvmErrors
+
+# The JVM takes well under a second to end; the first one on a machine also writes its class archive.
+_PATIENCE_S = 15.0
+_ARCHIVE_PATIENCE_S = 120.0
+# Whoever has pressed Ctrl-C waits for nothing.
+_INTERRUPTED_PATIENCE_S = 2.0
+
+_Handler = Callable[[int, FrameType | None], Any] | int | None
+
+
+@dataclass(kw_only=True)
+class _Life:
+    """What must be put in order when the JVM of this process ends."""
+
+    archive: ClassArchive
+    errors: JvmErrors
+    tell: Callable[[str], None]
+    scratch: Path | None  # a folder for files of the JVM, which goes with it
+    before: _Handler  # what Ctrl-C did before the session
+    owner: int
+    process: subprocess.Popen[bytes] | None = None
+    interrupted: bool = False
+
+
+_life: _Life | None = None
+
+
+def stop(spark: SparkSession) -> None:
+    """Ends the session and its JVM, and returns when that is gone; another session may be made afterwards."""
+    gateway = SparkContext._gateway
+    # A JVM that has died can't be asked to stop anything, and PySpark would warn of it.
+    try:
+        if gateway is not None and gateway.proc.poll() is None:
+            with suppress(Py4JError, OSError):
+                spark.stop()
+    finally:
+        end_jvm()
+
+
+@contextmanager
+def watched(
+    archive: ClassArchive, errors: JvmErrors, tell: Callable[[str], None], scratch: Path | None
+) -> Iterator[None]:
+    """The JVM that is started in the block ends with Python at the latest, soon after Ctrl-C, or if the block fails."""
+    global _life  # noqa: PLW0603 - PySpark has one JVM in a process
+    before = signal.getsignal(signal.SIGINT)
+    _life = _Life(archive=archive, errors=errors, tell=tell, scratch=scratch, before=before, owner=os.getpid())
+    handle_interrupts()
+    try:
+        with _process_known(_life):
+            yield
+    except BaseException:
+        _life.interrupted = True
+        end_jvm()
+        raise
+
+
+def handle_interrupts() -> None:
+    """Ctrl-C ends the jobs of the session from now on; a SparkContext that is made has its own way, which can hang."""
+    if _life is not None:
+        _on_ctrl_c(_on_interrupt if callable(_life.before) else _life.before)
+
+
+@contextmanager
+def _process_known(life: _Life) -> Iterator[None]:
+    """PySpark shows the process that it starts only when that one has answered: too late for whoever interrupts it."""
+    module: Any = java_gateway
+    popen = module.Popen
+
+    def started(*words: Any, **options: Any) -> subprocess.Popen[bytes]:
+        process: subprocess.Popen[bytes] = popen(*words, **options)
+        life.process = process
+        return process
+
+    module.Popen = started
+    try:
+        yield
+    finally:
+        module.Popen = popen
+
+
+def jvm_has_ended() -> bool:
+    """Whether the JVM of this process was there and is gone; to be asked when a call has failed."""
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return False
+    with suppress(subprocess.TimeoutExpired):
+        # Its connections end a moment before it does.
+        gateway.proc.wait(1)
+    return gateway.proc.poll() is not None
+
+
+def end_jvm() -> None:
+    """Ends the JVM and returns when it is gone; nothing when there is none."""
+    global _life  # noqa: PLW0603
+    life, gateway = _life, SparkContext._gateway
+    # A forked child has what we have, and not what it is about.
+    if life is not None and life.owner != os.getpid():
+        return
+    _life = None
+    status = None
+    process = gateway.proc if gateway is not None else life.process if life is not None else None
+    try:
+        if gateway is not None:
+            _stop_listening(SparkContext._active_spark_context)
+            # py4j tells the JVM, in a thread of its own, which objects are garbage, and logs a stack if it is gone.
+            gateway._gateway_client.garbage_collect_object = _say_nothing
+        if process is not None:
+            _tell_of_archive(life, process)
+            status = _ended(process, _patience(life))
+    finally:
+        if gateway is not None:
+            _forget()
+            # After the JVM, because a connection that was interrupted would wait for an answer of it.
+            gateway.shutdown()
+        if life is not None:
+            _put_in_order(life, status)
+
+
+atexit.register(end_jvm)
+
+
+def _say_nothing(*_: object) -> None:
+    pass
+
+
+def _put_in_order(life: _Life, status: int | None) -> None:
+    life.errors.ended()
+    if life.scratch is not None:
+        shutil.rmtree(life.scratch, ignore_errors=True)
+    # What a start that failed has loaded is not what the next one needs.
+    life.archive.finish(whole=status == 0 and not life.interrupted)
+    if signal.getsignal(signal.SIGINT) is _on_interrupt:
+        _on_ctrl_c(life.before)
+
+
+def _tell_of_archive(life: _Life | None, process: subprocess.Popen[bytes]) -> None:
+    if life is None or life.interrupted or life.archive.unfinished is None or process.poll() is not None:
+        return
+    # Whoever is told may be gone by now, and the JVM must end all the same.
+    with suppress(Exception):
+        life.tell("keeping Spark's classes for its next start, once")
+
+
+def _patience(life: _Life | None) -> float:
+    if life is None:
+        return _PATIENCE_S
+    if life.interrupted:
+        return _INTERRUPTED_PATIENCE_S
+    return _PATIENCE_S if life.archive.unfinished is None else _ARCHIVE_PATIENCE_S
+
+
+def _ended(process: subprocess.Popen[bytes], patience_s: float) -> int:
+    if process.stdin is not None:
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+    try:
+        return process.wait(patience_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+    except BaseException:
+        # Whoever has pressed Ctrl-C meanwhile is told, and leaves no JVM all the same.
+        process.kill()
+        process.wait()
+        raise
+
+
+def _stop_listening(context: SparkContext | None) -> None:
+    """What the JVM sends its counters to: it would print a stack when the JVM ends first."""
+    server = _listener(context)
+    if server is not None:
+        server.shutdown()
+
+
+def _forget() -> None:
+    """PySpark's memory of a JVM that is gone; else the next session would ask it."""
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+    SparkSession._activeSession = None
+    SQLContext._instantiatedContext = None
+
+
+def _on_ctrl_c(handler: _Handler) -> None:
+    # Only the main thread may, and only it is interrupted. None: a handler that is not Python's.
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
+
+
+def _on_interrupt(number: int, frame: FrameType | None) -> None:
+    """Cancels the jobs and does what Ctrl-C did before.
+
+    PySpark's own handler cancels them in this thread, on the connection that waits for the job: it waits for its end.
+    """
+    context, life = SparkContext._active_spark_context, _life
+    # One that is still being made is the active one already, and has no jobs.
+    if context is not None and hasattr(context, "_jsc"):
+        threading.Thread(target=_cancel_jobs, args=(context,), daemon=True).start()
+    if life is None:
+        raise KeyboardInterrupt
+    life.interrupted = True
+    hush_lost_jvm()
+    if callable(life.before):
+        life.before(number, frame)
+
+
+def hush_lost_jvm() -> None:
+    """What PySpark says of a JVM that is gone, or of a call that was interrupted: whoever made the call tells it."""
+    # With its stack, as an error: twice, once as nobody's.
+    logging.getLogger("py4j").propagate = False
+    logging.getLogger().addFilter(_is_not_py4j)
+    server = _listener(SparkContext._active_spark_context)
+    if server is not None:
+        # It prints the stack of a connection that has ended.
+        server.handle_error = _say_nothing
+
+
+def _listener(context: SparkContext | None) -> Any:
+    """What the JVM sends its counters to; None where there is none, and in a context that is still being made."""
+    return getattr(context, "_accumulatorServer", None)
+
+
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    return f"{os.sep}py4j{os.sep}" not in record.pathname
+
+
+def _cancel_jobs(context: SparkContext) -> None:
+    with suppress(Py4JError, OSError):
+        context.cancelAllJobs()

@@ -1,0 +1,50 @@
+"""The topics of the board: what it reads, and the compacted one in which it keeps what it has counted."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from lastword.core.errors import AlreadyExists, BadInput, NotFound
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.live_settings import settings_now
+from lastword.kafka.topics.topic_changes import create_topic
+
+ACTIONS, STATS, USERS = "actions", "team_stats", "new_users"
+# Where the pipeline of the inside teams tells how it stands, and its own name.
+STATUS, PIPELINE = "teams-status", "teams"
+STATE = "board_state"
+
+_STATE_SETTINGS = {
+    "cleanup.policy": "compact",
+    # Few records, written often: compacted soon, so that a start has little to read.
+    "segment.ms": "600000",
+    "min.cleanable.dirty.ratio": "0.1",
+    # A row may hold a thousand names of a hundred letters, each with its counts.
+    "max.message.bytes": str(8 * 1024**2),
+}
+
+
+def refuse_missing(connection: Connection) -> None:
+    """NotFound when a topic that the board reads is not there."""
+    known = connection.reach().topics
+    missing = [topic for topic in (ACTIONS, STATS) if topic not in known]
+    if missing:
+        raise NotFound(
+            f"no topic {' and no topic '.join(map(repr, missing))} at {connection.bootstrap_servers}, and the board is "
+            "made of them: make them with  lastword board --create, or start the teams with  lastword up"
+        )
+
+
+def make_state_topic(connection: Connection) -> None:
+    """Makes `board_state` where it is missing; BadInput for one that could lose rows."""
+    admin = connection.admin()
+    if STATE not in connection.reach(admin).topics:
+        with suppress(AlreadyExists):  # another made it since
+            create_topic(connection, STATE, partitions=1, settings=_STATE_SETTINGS)
+    if len(connection.topic(STATE, admin).partitions) != 1:
+        raise BadInput(f"topic {STATE!r} has more than one partition, and its rows are those of one moment: delete it")
+    if settings_now(admin, STATE)["cleanup.policy"].value != "compact":
+        raise BadInput(
+            f"topic {STATE!r} holds what the board has counted and is not compacted: rows of it may expire; "
+            f"run  lastword topic alter {STATE} --set cleanup.policy=compact"
+        )

@@ -1,0 +1,70 @@
+"""Looks at the consumer groups again and again, in a thread of its own: while a broker is away that may take long."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+
+from lastword.core.clock import now_ms
+from lastword.core.errors import LastwordError
+from lastword.core.position import Position
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.group_members import groups_now
+from lastword.kafka.topics.topic_description import EARLIEST, committed_ends, offsets
+from lastword.teams.board.board_topics import USERS
+from lastword.teams.board.judging import is_team_name
+from lastword.teams.board.presence import Groups
+from lastword.teams.board.tally import MOST_TEAMS
+
+_EVERY_S = 2.0
+
+
+class OutsideWatch:
+    """`groups` is what was seen last, None while nothing was."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._ended = threading.Event()
+        self._looked = threading.Event()
+        self.groups: Groups | None = None
+        self.known: frozenset[str] = frozenset()  # names that are asked about before others
+        self._thread = threading.Thread(target=self._watch, name="groups", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def has_looked(self) -> bool:
+        return self._looked.is_set()
+
+    def close(self) -> None:
+        """Does not wait: a look may take long, and changes nothing."""
+        self._ended.set()
+
+    def _watch(self) -> None:
+        admin = self._connection.admin()
+        while not self._ended.is_set():
+            began = time.monotonic()
+            try:
+                topic = self._connection.reach(admin).topics.get(USERS)
+                partitions = [] if topic is None else sorted(topic.partitions)
+                at = now_ms()
+                self.groups = Groups(
+                    at=at,
+                    groups=groups_now(self._connection, admin, USERS, partitions, self._chosen),
+                    first=Position(offsets(self._connection, admin, USERS, partitions, EARLIEST)),
+                    end=Position(committed_ends(self._connection, admin, USERS, partitions)),
+                )
+            except LastwordError:
+                # What was seen last grows old, and is then unknown. A client that has asked while the cluster was away
+                # may never find the groups' coordinator again.
+                admin = self._connection.admin()
+            self._looked.set()
+            # Many groups take long to ask about: never more than a part of the time.
+            self._ended.wait(max(_EVERY_S, 4 * (time.monotonic() - began)))
+
+    def _chosen(self, names: Iterable[str]) -> list[str]:
+        """As many as the board has room for, and of those that are known all."""
+        usable = sorted(filter(is_team_name, names), key=lambda name: (name not in self.known, name))
+        return usable[:MOST_TEAMS]

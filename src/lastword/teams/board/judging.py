@@ -1,0 +1,139 @@
+"""The one judge of what teams write: a record of `actions` or `team_stats` is taken, or refused with a reason."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from lastword.core.codecs import codec_named
+from lastword.core.errors import DecodeError
+from lastword.core.record import Record
+from lastword.teams.board.board_topics import ACTIONS
+
+MOST_LETTERS = 100
+_MOST_COUNT = 2**63 - 1
+_ACTION_FIELDS = ("customer", "type", "reason", "team")
+_COUNTERS = ("processed", "flagged")
+_json = codec_named("json")
+
+# Every reason for which a record is refused, and when.
+REASONS: dict[str, str] = {
+    "tombstone": "an action without a value",
+    "not_json": "the value is not JSON",
+    "not_object": "the value is JSON, and no object",
+    "missing_field": "a field is missing",
+    "not_text": "a field is not text",
+    "empty_field": "a field is empty",
+    "long_team": f"the team's name has more than {MOST_LETTERS} characters",
+    "key_not_team": "the key is not the team's name",
+    "not_count": "a counter is not a whole number from 0 on",
+    "flagged_over_processed": "more were flagged than processed",
+    "too_many_teams": "the board has no room for another team",
+}
+
+
+class Action(NamedTuple):
+    team: str
+
+
+class Stats(NamedTuple):
+    team: str
+    processed: int
+    flagged: int
+
+
+class Forgotten(NamedTuple):
+    """A tombstone of `team_stats`: the team's numbers are gone."""
+
+    team: str
+
+
+class Refusal(NamedTuple):
+    reason: str  # one of REASONS
+    words: str
+    team: str | None  # as far as it is known
+
+
+Judged = Action | Stats | Forgotten | Refusal
+
+
+def judged(topic: str, record: Record) -> Judged:
+    """What a record of one of the two topics says, or why it says nothing."""
+    return _action(record) if topic == ACTIONS else _stats(record)
+
+
+def is_team_name(name: object) -> bool:
+    return isinstance(name, str) and 0 < len(name) <= MOST_LETTERS
+
+
+def refusal(reason: str, team: str | None, words: str | None = None) -> Refusal:
+    return Refusal(reason, words or REASONS[reason], team)
+
+
+def _action(record: Record) -> Judged:
+    if record.value is None:
+        return refusal("tombstone", None)
+    fields = _object(record.value, None)
+    if isinstance(fields, Refusal):
+        return fields
+    wrong = next(filter(None, (_text_refusal(fields, name) for name in _ACTION_FIELDS)), None)
+    return wrong or Action(fields["team"])
+
+
+def _stats(record: Record) -> Judged:
+    key = _text(record.key)
+    by_key = key if is_team_name(key) else None
+    if record.value is None:
+        # It has no other name than its key.
+        return refusal("key_not_team", None) if by_key is None else Forgotten(by_key)
+    fields = _object(record.value, by_key)
+    if isinstance(fields, Refusal):
+        return fields
+    wrong = _text_refusal(fields, "team", by_key)
+    if wrong is not None:
+        return wrong
+    team = fields["team"]
+    if key != team:
+        return refusal("key_not_team", team)
+    for name in _COUNTERS:
+        if name not in fields:
+            return refusal("missing_field", team, f"{name} is missing")
+        if not _is_count(fields[name]):
+            return refusal("not_count", team, f"{name} is not a whole number from 0 on")
+    if fields["flagged"] > fields["processed"]:
+        return refusal("flagged_over_processed", team)
+    return Stats(team, fields["processed"], fields["flagged"])
+
+
+def _object(value: bytes, team: str | None) -> dict[str, Any] | Refusal:
+    try:
+        fields = _json.decode(value)
+    except (DecodeError, ValueError):
+        # A ValueError comes from a number of thousands of digits.
+        return refusal("not_json", team)
+    return fields if isinstance(fields, dict) else refusal("not_object", team)
+
+
+def _text_refusal(fields: dict[str, Any], name: str, otherwise: str | None = None) -> Refusal | None:
+    """What is wrong with a field that must be text; `otherwise` is the team where the fields do not name one."""
+    named = fields.get("team")
+    team = named if is_team_name(named) else otherwise
+    if name not in fields:
+        return refusal("missing_field", team, f"{name} is missing")
+    text = fields[name]
+    if not isinstance(text, str):
+        return refusal("not_text", team, f"{name} is not text")
+    if not text:
+        return refusal("empty_field", team, f"{name} is empty")
+    return refusal("long_team", team) if name == "team" and len(text) > MOST_LETTERS else None
+
+
+def _is_count(number: object) -> bool:
+    # True is 1 for Python, and no number for JSON.
+    return isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _MOST_COUNT
+
+
+def _text(raw: bytes | None) -> str | None:
+    try:
+        return None if raw is None else raw.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,111 @@
+"""Who is there now: the teams inside the pipeline, by its status, and those outside, by their groups."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import msgspec
+
+from lastword.core.position import Position
+from lastword.kafka.client.group_members import GroupNow
+from lastword.teams.board.badges import CONNECTED, SHARED_WORK
+from lastword.teams.board.board_topics import PIPELINE, STATS
+from lastword.teams.board.judging import is_team_name
+from lastword.teams.board.tally import MOST_TEAMS
+
+Kind = Literal["inside", "outside"]
+
+# A status that is older says nothing about now.
+_YOUNG_MS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A team at one moment."""
+
+    kind: Kind
+    is_connected: bool = False
+    shares_work: bool = False
+    lag: int | None = None  # None while it is not known
+
+    @property
+    def badges(self) -> list[str]:
+        told = {CONNECTED: self.is_connected, SHARED_WORK: self.shares_work}
+        return [badge for badge, is_so in told.items() if is_so]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """What the pipeline said last."""
+
+    at: int
+    lag: int | None
+    most_tasks: int  # that ever shared the work of a batch, as far as is known
+    teams: frozenset[str]
+
+    def after(self, before: Status | None) -> Status:
+        """The same, with what an earlier one has said about shared work."""
+        return self if before is None else replace(self, most_tasks=max(self.most_tasks, before.most_tasks))
+
+    @classmethod
+    def read(cls, value: bytes | None) -> Status | None:
+        """None for what is no status."""
+        try:
+            row = msgspec.json.decode(value or b"null")
+            # Rows of older pipelines tell only of the last batch.
+            lag, tasks = row["lag"], max(row["batch"]["tasks"], row.get("most_tasks", 0))
+            teams = [name for name in row["tables"][STATS] if is_team_name(name)]
+            is_right = isinstance(row["at"], int) and isinstance(tasks, int) and isinstance(lag, int | None)
+        except (msgspec.MsgspecError, ValueError, TypeError, KeyError):
+            return None
+        return cls(at=row["at"], lag=lag, most_tasks=tasks, teams=frozenset(teams[:MOST_TEAMS])) if is_right else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Groups:
+    """The consumer groups that read the users, and where these end."""
+
+    at: int
+    first: Position
+    end: Position
+    groups: Mapping[str, GroupNow]
+
+
+def seen_teams(
+    status: Status | None, groups: Groups | None, known: Collection[str], registered: Collection[str], now: int
+) -> dict[str, Seen]:
+    """Every team that there is, with what is known of it now: `known` are those that have written something."""
+    seen: dict[str, Seen] = {team: Seen(kind="outside") for team in (*known, *registered)}
+    if groups is not None:
+        is_young = now - groups.at < _YOUNG_MS
+        for name, group in groups.groups.items():
+            # A group that is named like no team is one only if it reads the users.
+            if name != PIPELINE and (name in seen or group.has_topic or group.committed):
+                seen[name] = _outside(group, groups) if is_young else Seen(kind="outside")
+    if status is not None:
+        is_young = now - status.at < _YOUNG_MS
+        lag = status.lag if is_young else None
+        inside = Seen(kind="inside", is_connected=is_young, shares_work=status.most_tasks >= 2, lag=lag)
+        seen |= dict.fromkeys(status.teams, inside)
+    return seen
+
+
+def _outside(group: GroupNow, groups: Groups) -> Seen:
+    return Seen(
+        kind="outside", is_connected=group.members >= 1, shares_work=group.members >= 2, lag=_lag(group, groups)
+    )
+
+
+def _lag(group: GroupNow, groups: Groups) -> int | None:
+    """Records of the users that the group has yet to commit; None while a partition with records has no commit."""
+    if not group.committed:
+        return None
+    lag = 0
+    for partition, end in groups.end.items():
+        committed = group.committed.get(partition)
+        if committed is None and end > groups.first[partition]:
+            return None
+        lag += max(0, end - (end if committed is None else committed))
+    return lag

@@ -1,0 +1,25 @@
+"""Gives an outside team its place on the board, before it has done anything."""
+
+from __future__ import annotations
+
+import json
+
+from lastword.core.clock import now_ms
+from lastword.core.errors import BadInput
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.reading import fold_topic
+from lastword.kafka.client.writing import Writer
+from lastword.teams.board.board_rows import TEAM_PREFIX
+from lastword.teams.board.board_topics import STATE, make_state_topic
+from lastword.teams.board.judging import MOST_LETTERS, is_team_name
+
+
+def register_team(connection: Connection, name: str) -> None:
+    """The team is on every board from now on; one that is registered already stays as it is."""
+    if not is_team_name(name):
+        raise BadInput(f"the team's name {name[:60]!r}: from 1 to {MOST_LETTERS} characters")
+    make_state_topic(connection)
+    key = f"{TEAM_PREFIX}{name}".encode()
+    if key not in fold_topic(connection, STATE, key=key).rows:
+        with Writer(connection, STATE) as writer:
+            writer.write(key, json.dumps({"registered": now_ms()}).encode())

@@ -1,0 +1,214 @@
+"""What the command line does with the parts: starts their supervisor, ends them in order, and says how they are."""
+
+from __future__ import annotations
+
+import fcntl
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from lastword.core.errors import LastwordError
+from lastword.core.home import private_folder
+from lastword.kafka.broker.broker_log import last_lines
+from lastword.kafka.broker.local_cluster import LocalCluster
+from lastword.processes.process_lock import (
+    end_family,
+    end_process,
+    is_held,
+    is_running,
+    running_pid,
+    started_ms,
+    wait_until_ended,
+)
+from lastword.processes.warden import DETACH, take
+from lastword.up.desired_state import OWNER_LOCK, SUPERVISOR, PartFiles, Wanted, files_of, load_wanted, save_wanted
+from lastword.up.part_health import Health, load_health
+from lastword.up.supervisor import CLUSTER, supervisor_command
+
+_SUPERVISOR_S = 20.0
+# A pipeline ends after its commit, and takes a JVM along.
+_PART_S = 60.0
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartStatus:
+    """One part as it is now; `since_ms` is None for one that does not run."""
+
+    name: str
+    pid: int | None
+    since_ms: int | None
+    log: Path
+    health: Health
+
+    @property
+    def state(self) -> str:
+        if self.pid is not None:
+            return "running"
+        return "stopped" if self.health.next_start_ms is None else "starting again"
+
+    @property
+    def told(self) -> str:
+        """Its last end, in words."""
+        return f"{self.name} {self.health.last_exit}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upkeep:
+    """The parts under a home: `start` and `end` are to be called in one's turn."""
+
+    folder: Path
+    # Lines that must be seen, and where long work stands.
+    tell: Tell = field(default=lambda _: None)
+    show: Tell = field(default=lambda _: None)
+
+    @property
+    def wanted(self) -> Wanted:
+        return load_wanted(self.folder)
+
+    @property
+    def is_supervised(self) -> bool:
+        return is_running(self._files(SUPERVISOR))
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the parts are wanted, and kept."""
+        return self.wanted.is_wanted and self.is_supervised
+
+    @property
+    def is_owned(self) -> bool:
+        """Whether they end with an `up` in the foreground, which is there."""
+        return self.wanted.is_owned and is_held(self.folder / OWNER_LOCK)
+
+    def start(self, wanted: Wanted, environment: Mapping[str, str]) -> bool:
+        """Has the parts supervised; False when they were so already. What runs with another command is ended first."""
+        known = self.wanted
+        if self.is_running and known.parts == wanted.parts:
+            # Its owner may be gone by now.
+            save_wanted(self.folder, replace(known, is_owned=wanted.is_owned))
+            return False
+        if known.parts != wanted.parts:
+            self.end()
+        if not any(is_running(self._files(part.name)) for part in wanted.parts):
+            # All anew: how an earlier run has fared is no news any more.
+            for name in [CLUSTER, *(part.name for part in wanted.parts)]:
+                self._files(name).health.unlink(missing_ok=True)
+        save_wanted(self.folder, replace(wanted, is_wanted=True, ends_cluster=known.ends_cluster))
+        self._start_supervisor(environment)
+        return True
+
+    def end(self, then: Callable[[str], None] = lambda _: None) -> list[str]:
+        """Ends the supervisor and then the parts, the last one first; `then` is called after each. Those that ran."""
+        known = self.wanted
+        if known.is_wanted:
+            save_wanted(self.folder, replace(known, is_wanted=False))
+        supervisor = self._files(SUPERVISOR)
+        # It looks for our wish several times a second.
+        if not wait_until_ended(supervisor, _SUPERVISOR_S) and (pid := running_pid(supervisor)) is not None:
+            end_family(pid)
+            wait_until_ended(supervisor, _SUPERVISOR_S)
+        ended = []
+        for name in [part.name for part in reversed(known.parts)]:
+            files = self._files(name)
+            if is_running(files):
+                self.show(f"ending {name}")
+                if not end_process(files, _PART_S):
+                    self.tell(f"{name} did not end in {_PART_S:.0f} s and was killed")
+                ended.append(name)
+                then(name)
+            files.health.unlink(missing_ok=True)
+        return ended
+
+    def claim_cluster(self, cluster: LocalCluster) -> None:
+        """Notes, before a start, that `down` shall stop the cluster: only if no broker of it runs by now."""
+        if not any(broker.pid for broker in cluster.status()):
+            save_wanted(self.folder, replace(self.wanted, ends_cluster=True))
+
+    def disclaim_cluster(self) -> None:
+        """Notes that the cluster is not to be stopped by `down`; nothing to do where none ever was."""
+        if self.wanted.ends_cluster:
+            save_wanted(self.folder, replace(self.wanted, ends_cluster=False))
+
+    def status(self) -> list[PartStatus]:
+        """Of each part that is wanted, the supervisor last; nothing where none are."""
+        wanted = self.wanted
+        names = [part.name for part in wanted.parts] if wanted.is_wanted else []
+        return [self.part(name) for name in [*names, SUPERVISOR]] if names else []
+
+    def part(self, name: str) -> PartStatus:
+        files = self._files(name)
+        pid = running_pid(files)
+        since = None if pid is None else started_ms(files)
+        return PartStatus(name=name, pid=pid, since_ms=since, log=files.log, health=load_health(files.health))
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """One command at a time starts or ends them; a second one waits and then finds it done."""
+        private_folder(self.folder)
+        with (self.folder / "turn.lock").open("a") as turn:
+            try:
+                fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.tell("another  lastword up  or  down  is at work: waiting for it")
+                fcntl.flock(turn, fcntl.LOCK_EX)
+            yield
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Whatever is started as owned in this block ends with this process, however that ends."""
+        private_folder(self.folder)
+        with (self.folder / OWNER_LOCK).open("a") as owner:
+            take(owner)
+            yield
+
+    def _start_supervisor(self, environment: Mapping[str, str]) -> None:
+        files = self._files(SUPERVISOR)
+        files.folder.mkdir(parents=True, exist_ok=True)
+        with files.log.open("ab") as log:
+            subprocess.run(
+                ["/bin/sh", "-c", DETACH, "detach", *supervisor_command(self.folder)],
+                cwd=files.folder,
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                check=True,
+            )
+        give_up_at = time.monotonic() + _SUPERVISOR_S
+        while not is_running(files):
+            if time.monotonic() > give_up_at:
+                said = last_lines(files.log, 1, 0)
+                raise LastwordError(
+                    f"the supervisor does not start: {' '.join(said) or 'no reason given'}: see {files.log}"
+                )
+            time.sleep(0.02)
+
+    def _files(self, name: str) -> PartFiles:
+        return files_of(self.folder, name)
+
+
+class Ends:
+    """The ends of parts from now on, each told once."""
+
+    def __init__(self, upkeep: Upkeep) -> None:
+        self._upkeep = upkeep
+        self._seen = {part.name: _ended_ms(part) for part in upkeep.status()}
+        self._counts: Counter[str] = Counter()
+
+    def news(self) -> list[PartStatus]:
+        fresh = [part for part in self._upkeep.status() if _ended_ms(part) not in (None, self._seen.get(part.name))]
+        self._seen |= {part.name: _ended_ms(part) for part in fresh}
+        self._counts.update(part.name for part in fresh)
+        return fresh
+
+    def of(self, name: str) -> int:
+        return self._counts[name]
+
+
+def _ended_ms(part: PartStatus) -> int | None:
+    return None if part.health.last_exit is None else part.health.last_exit.at_ms

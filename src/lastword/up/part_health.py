@@ -1,0 +1,78 @@
+"""How a part has fared since it was first started: restarts, and its last end in words."""
+
+from __future__ import annotations
+
+import json
+import signal
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from lastword.core.durable import write_durably
+from lastword.kafka.broker.broker_log import last_lines, without_frames
+
+# A traceback or a log's last words fit; a day of restarts does not make it long to read.
+_LAST_LINES = 40
+# Somebody's wish, not a failure: the last line has nothing to do with it.
+_WISHED = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exit:
+    """The end of a process; its code is None when it was another's child, and a signal is a negative number."""
+
+    at_ms: int
+    code: int | None
+    said: str = ""
+
+    def __str__(self) -> str:
+        if self.code is None:
+            how = "ended"
+        elif self.code < 0:
+            how = f"was ended by {_signal_name(-self.code)}"
+        else:
+            how = f"ended with exit code {self.code}"
+        return f"{how}: {self.said}" if self.said else how
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health:
+    restarts: int = 0
+    # When a part that does not run is started again.
+    next_start_ms: int | None = None
+    # How long the log was at the last start: what it said before belongs to another life.
+    log_from: int = 0
+    last_exit: Exit | None = None
+
+    def started(self, log_from: int) -> Health:
+        again = 0 if self.last_exit is None else 1
+        return replace(self, restarts=self.restarts + again, next_start_ms=None, log_from=log_from)
+
+
+def load_health(path: Path) -> Health:
+    """As it was saved; a part that nothing is known of has fared well."""
+    try:
+        told = json.loads(path.read_text())
+        end = told["last_exit"]
+        return Health(**{**told, "last_exit": None if end is None else Exit(**end)})
+    except (OSError, ValueError, TypeError, KeyError):
+        return Health()
+
+
+def save_health(path: Path, health: Health) -> None:
+    write_durably(path, json.dumps(asdict(health)).encode())
+
+
+def last_words(log: Path, since: int, code: int | None) -> str:
+    """The line of the log that says why a process ended; nothing where somebody ended it."""
+    if code in _WISHED or not log.exists():
+        return ""
+    lines = [line.strip() for line in without_frames(last_lines(log, _LAST_LINES, since))]
+    ours = [line.removeprefix("lastword: ") for line in lines if line.startswith("lastword: ")]
+    return (ours or lines or [""])[-1]
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
