@@ -1,9 +1,9 @@
 """lastword: the last word on every key of a compacted Kafka topic.
 
-Read in this order: `core` (records, positions, the fold, codecs), `kafka` (the local cluster, topics, reading and
-writing records, compaction), `replica` (a table on local disk), `table` and `cluster` (what a
-program sees), `demo`, `cli`. The names below load what they need when they are first used, so that
-`import lastword` costs next to nothing.
+Read in this order: `core` (records, positions, the fold, codecs), `kafka` (reading and writing, topics, compaction, the
+local cluster), `replica` (a table on local disk), `api` (what a program sees), `serve` (HTTP), `spark` and `pipeline`
+(folds and rules), `cli`. The names below load what they need when they are first used, so that `import lastword` costs
+next to nothing.
 """
 
 from __future__ import annotations

@@ -12,8 +12,9 @@ from confluent_kafka.admin import AdminClient
 
 from lastword.core.errors import LastwordError
 from lastword.kafka.client.connection import Connection
-from lastword.kafka.topics import cluster_description, create_topic, delete_topic
+from lastword.kafka.topics import cluster_description
 from lastword.kafka.topics.cluster_description import describe_cluster
+from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.kafka.topics.topic_description import described_topics
 
 

@@ -18,7 +18,8 @@ from lastword.kafka.client.writing import Writer
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.spark import Written, read_table, write_table
 from lastword.spark.session.session import _connections
-from lastword.spark.writing.write_table import Mode, sink
+from lastword.spark.writing import sink
+from lastword.spark.writing.write_table import Mode
 from support.command_line import CommandLine
 from support.topics import records_of, state_of
 

@@ -1,1 +1,4 @@
-"""."""
+"""What a program sees: `local()`, `connect()`, `Cluster` and `Table`.
+
+Read in this order: `table`, `cluster`.
+"""

@@ -1,6 +1,9 @@
 """The command line: finds the verb, runs its one function, and turns errors into one line and an exit code.
 
 Only the module of the verb that was asked for is imported, so `lastword --help` loads neither Kafka nor Spark.
+
+The verbs are in `rows`, `local`, `spark` and `teams`, and in `serve`, `compare`, `demo` and `bench`. They share
+`options` and `output`.
 """
 
 from __future__ import annotations

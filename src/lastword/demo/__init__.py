@@ -1,5 +1,4 @@
-"""Scenarios that play themselves, and generated users.
+"""Scenarios that play themselves.
 
-Read `people` (who the first is about), then `profiles` (the story); `user_words` and `users` (who they are), then
-`pace` and `user_topic` (how they come to Kafka); `topics` (what is made for all of them).
+Read in this order: `people`, `demo_topics`, `profiles`.
 """

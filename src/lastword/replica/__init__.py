@@ -1,8 +1,8 @@
 """A durable local copy of a table that follows its topic.
 
-Read in this order: `layout` (bytes), `store` and `edit` (RocksDB, one commit for rows and position), `folder` (one
-owner, one whole store), `building` with `fold_worker` and `newest` (a store from nothing, fast), `past` (whether our
-past still fits the topic), `following` and `session` with `arrival` and `state` (staying at the end), `ghosts` (deletes
-that nobody can read any more), `watching` with `replay` and `ledger` (telling others), and `replica`, the Mapping that
-a program sees.
+Two inner rooms: `store` (RocksDB) and `building` (a store from nothing). Then read in this order: `settings`, `state`,
+`folder` (one owner, one whole store), `damages`, `owned_store`, `history_check` (whether our past still fits the
+topic), `failures`, `catch_up`, `follow_session` and `following` (staying at the end), `ghost_sweep` and `expired_rows`
+(deletes that nobody can read any more), `watching` with `replay` (telling others), and `replica`, the Mapping that a
+program sees.
 """

@@ -1,6 +1,5 @@
 """HTTP over one or more replicas.
 
-Read in this order: limits, answers, routes, keys; writes, tables, rows, pages, standing, waiting for reads and writes;
-events, broadcast, listening, streams, outlet for changes; bodies, tokens, compression, metrics, access; openapi;
-service, server, running. `compare` is a client: client, sides, explaining, merging, comparing.
+The inner rooms in reading order: `http`, `tables`, `changes`, `cluster`, `openapi`. Then `metrics`, `board`, `service`
+(a request in, an answer out), `server` (granian) and `running` (several tables in one process).
 """

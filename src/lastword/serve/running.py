@@ -20,8 +20,8 @@ from lastword.serve.cluster.cluster_answers import ServedCluster
 from lastword.serve.http.access_log import AccessLog
 from lastword.serve.http.host_check import LOOPBACK_NAMES
 from lastword.serve.http.limits import Limits
-from lastword.serve.http.server import LOOPBACK, HttpServer, check_free
 from lastword.serve.http.tokens import Tokens
+from lastword.serve.server import LOOPBACK, HttpServer, check_free
 from lastword.serve.service import Service
 from lastword.serve.tables.served_table import ServedTable, shown_topic
 from lastword.serve.tables.writes import Writes

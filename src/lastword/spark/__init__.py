@@ -1,9 +1,6 @@
 """Compacted topics in Spark: read as records or as a table, folded, and written back.
 
-Read in this order: `session` (with `settings`, `client_settings`, `driver` and `ending`), `span`
-(which part of a log is read), `records`, `fold` (the law on any records), `table` (with `partition_fold`, the fast way
-from Kafka, and `json_columns`), `writing` (with `encoding`, `json_text`, `checking`, `replacing`, `sink` and
-`progress`).
+The inner rooms in reading order: `session`, `reading`, `writing`, `query`. `first_start` prepares a machine for them.
 """
 
 from __future__ import annotations

@@ -1,1 +1,4 @@
-"""."""
+"""The verbs of the fraud scenario: `board`, `team`.
+
+Read in this order: `board_drawing`, `board`, `team`.
+"""

@@ -79,7 +79,7 @@ def explanations_markdown() -> str:
     lines = [
         "# Topic settings",
         "",
-        "<!-- Made by scripts/write_docs.py from src/lastword/kafka/settings_table.py and cleaner_settings.py. -->",
+        "<!-- Made by scripts/write_docs.py from settings_table.py and cleaner_settings.py in kafka/topics. -->",
         "",
         "Every setting that decides what a compacted topic keeps, for how long and at what cost, with the defaults of",
         "Kafka 4.3. `lastword topic create` and `lastword topic alter` check them before the broker sees them: a value",

@@ -1,1 +1,4 @@
-"""."""
+"""The Spark session: its settings, its JVM, its end, and its errors as one line.
+
+Read in this order: `client_settings`, `driver`, `failures`, `jvm_errors`, `settings`, `shutdown`, `session`.
+"""

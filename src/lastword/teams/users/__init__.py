@@ -1,1 +1,4 @@
-"""."""
+"""Generated users, and how they come to their topic.
+
+Read in this order: `pace`, `user_words`, `generated_users`, `user_topic`.
+"""
