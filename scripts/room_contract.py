@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from grimp import ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
@@ -24,7 +25,8 @@ class MayUse(Contract):
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: ARG002
         rooms = _rooms()
         room = str(self.room)
-        allowed = {room, *map(str, self.may_use or ())}
+        uses: Any = self.may_use or ()  # import-linter has put the parsed list in the place of the field
+        allowed = {room, *uses}
         wrong = [
             f"{importer}:{detail['line_number']} imports {imported}"
             for importer in sorted(_modules(graph, room, rooms))

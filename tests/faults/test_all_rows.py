@@ -18,7 +18,7 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.replica.store.store import Store
 from lastword.serve.http.limits import Limits
-from lastword.serve.running import Front, Running, Wanted, running
+from lastword.serve.running import Front, Running, TableToServe, running
 from support.all_rows import SlowReader, is_cut, metric, value_of
 from support.damage import flip, largest_table
 from support.replicas import recreate
@@ -36,7 +36,7 @@ def filled(users: Table) -> Table:
 
 @contextmanager
 def served(connection: Connection, topic: str, folder: Path, **limits: Any) -> Iterator[Running]:
-    wanted = [Wanted.parse(f"users={topic}")]
+    wanted = [TableToServe.parse(f"users={topic}")]
     with running(connection, wanted, folder, Front(port=0), limits=Limits(**limits)) as made:
         made.tables[0].replica.wait_until_ready(60)
         yield made

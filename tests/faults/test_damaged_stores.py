@@ -18,7 +18,7 @@ from rocksdict import Rdict
 from lastword.core.errors import StoreDamaged
 from lastword.core.fold import fold
 from lastword.core.record import Record
-from lastword.replica.store.row_layout import PARTITION, Place, unpack_place
+from lastword.replica.store.row_layout import PARTITION, PartitionPlace, unpack_place
 from lastword.replica.store.store import Identity, Store, store_options
 from support.damage import damage, flip, largest_table
 
@@ -56,7 +56,7 @@ def write_and_die(folder: Path) -> None:
     store = Store(folder, readable=lambda _: True)
     store.declare(IDENTITY)
     for number, batch in enumerate(log_of_the_store()):
-        store.apply(batch, {record.partition: Place(position=record.offset + 1) for record in batch})
+        store.apply(batch, {record.partition: PartitionPlace(position=record.offset + 1) for record in batch})
         # One family at a time, as RocksDB does it by itself: then several logs are needed.
         if number % 5 == 3:
             store.rows.flush()
@@ -208,7 +208,7 @@ def test_rows_that_come_after_a_listing_began_are_not_in_it_and_are_no_damage(cl
         next(begun), next(of_one_partition)
         position, first = store.places[0].position, before[0].key or b""
         late = [Record(b"zzz", b"late", 0, position, 0), Record(first, None, before[0].partition, 10**6, 0)]
-        store.apply(late, {record.partition: Place(position=record.offset + 1) for record in late})
+        store.apply(late, {record.partition: PartitionPlace(position=record.offset + 1) for record in late})
         assert list(begun) == before[1:]
         assert list(of_one_partition) == [record.key for record in before if record.partition == 0][1:]
         found = list[bytes]()

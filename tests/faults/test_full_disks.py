@@ -15,7 +15,7 @@ from lastword.api.table import Table
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import log_bounds
-from lastword.serve.running import Front, Wanted, running
+from lastword.serve.running import Front, TableToServe, running
 from support.clusters_served import told
 from support.replicas import log_now
 from support.waiting import eventually
@@ -50,7 +50,7 @@ def test_a_table_on_a_full_disk_goes_on_when_there_is_space_again_and_has_lost_n
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(42 * MB))
     chance = random.Random(1)
-    wanted = [Wanted.parse(f"users={users.topic}")]
+    wanted = [TableToServe.parse(f"users={users.topic}")]
     with running(connection, wanted, small_disk / "data", Front(port=0)) as made:
         replica = made.tables[0].replica
         replica.wait_until_ready(120)

@@ -31,7 +31,7 @@ from lastword.replica.owned_store import OwnedStore
 from lastword.replica.replica import Replica
 from lastword.replica.store.row_layout import FORMAT
 from lastword.replica.store.store import Store
-from lastword.serve.running import Front, Running, Wanted, running
+from lastword.serve.running import Front, Running, TableToServe, running
 from support.clusters_served import told
 from support.damage import damage, flip, largest_table
 from support.replicas import recreate, store_on_disk
@@ -55,7 +55,7 @@ def filled(users: Table) -> Table:
 
 @contextmanager
 def served(connection: Connection, topic: str, folder: Path) -> Iterator[Running]:
-    with running(connection, [Wanted.parse(f"users={topic}")], folder, Front(port=0)) as made:
+    with running(connection, [TableToServe.parse(f"users={topic}")], folder, Front(port=0)) as made:
         made.tables[0].replica.wait_until_ready(120)
         yield made
 
@@ -184,7 +184,7 @@ def test_whatever_is_damaged_and_whenever_no_listing_is_ever_shorter(
                 look_until_whole(made, f"while it runs: {done}", chance.choice((paged, all_at_once)))
                 continue
         done = damage(store, chance)
-        with running(connection, [Wanted.parse(f"users={filled.topic}")], folder, Front(port=0)) as made:
+        with running(connection, [TableToServe.parse(f"users={filled.topic}")], folder, Front(port=0)) as made:
             look_until_whole(made, f"before a start: {done}", chance.choice((paged, all_at_once)))
 
 

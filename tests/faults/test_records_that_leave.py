@@ -24,7 +24,7 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic
 from lastword.replica.replica import Replica
-from lastword.serve.running import Front, Running, Wanted, running
+from lastword.serve.running import Front, Running, TableToServe, running
 from support.command_line import JARS, CommandLine
 from support.listening import ChangeReader
 from support.replicas import connected, disagreements, log_now, replica_of, store_on_disk, write_rows
@@ -162,7 +162,7 @@ def asked(server: Running, path: str) -> Any:
 
 
 def serving(connection: Connection, topic: str, folder: Path) -> AbstractContextManager[Running]:
-    return running(connection, [Wanted.parse(f"users={topic}")], folder, Front(port=0))
+    return running(connection, [TableToServe.parse(f"users={topic}")], folder, Front(port=0))
 
 
 def test_over_http_count_rows_changes_and_log_start_follow(

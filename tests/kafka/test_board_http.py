@@ -20,7 +20,7 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.serve.http.limits import Limits
 from lastword.serve.http.tokens import Tokens
-from lastword.serve.running import Front, Running, Wanted, running
+from lastword.serve.running import Front, Running, TableToServe, running
 from support.asking import ask, service_of
 from support.board_reference import shown_by
 from support.boards import act, action, board_topics, counted_from_scratch, kept, stats, tell_status, write
@@ -45,7 +45,7 @@ def topics(connection: Connection) -> Iterator[Connection]:
 @pytest.fixture
 def served(topics: Connection, tmp_path: Path) -> Iterator[Running]:
     """The board beside a table."""
-    wanted, front = [Wanted.parse("stats=team_stats")], Front(port=0)
+    wanted, front = [TableToServe.parse("stats=team_stats")], Front(port=0)
     with running(topics, wanted, tmp_path, front, limits=Limits(heartbeat_s=2), board=lambda _: None) as made:
         made.tables[0].replica.wait_until_ready(120)
         assert made.board is not None
@@ -99,7 +99,7 @@ def test_the_stream_gives_the_whole_board_at_once_and_whenever_it_has_changed(
 def test_a_quiet_stream_is_kept_alive_and_is_told_of_a_stop(topics: Connection, tmp_path: Path) -> None:
     limits = Limits(heartbeat_s=0.5, streams=1)
     with running(
-        topics, [Wanted.parse("stats=team_stats")], tmp_path, Front(port=0), limits=limits, board=lambda _: None
+        topics, [TableToServe.parse("stats=team_stats")], tmp_path, Front(port=0), limits=limits, board=lambda _: None
     ) as made:
         assert made.board is not None
         made.board.wait_until_ready(120)
@@ -116,7 +116,7 @@ def test_a_quiet_stream_is_kept_alive_and_is_told_of_a_stop(topics: Connection, 
 
 def test_the_board_needs_a_token_like_everything_else(topics: Connection, tmp_path: Path) -> None:
     front = Front(port=0, tokens=Tokens(reading=[TOKEN], writing=[]))
-    with running(topics, [Wanted.parse("stats=team_stats")], tmp_path, front, board=lambda _: None) as made:
+    with running(topics, [TableToServe.parse("stats=team_stats")], tmp_path, front, board=lambda _: None) as made:
         assert made.board is not None
         made.board.wait_until_ready(120)
         for path in ("/board", "/board/refused", "/board/changes"):
@@ -138,7 +138,7 @@ def test_a_board_without_its_topics_is_not_served(connection: Connection, topic_
     create_topic(connection, topic_name, partitions=1)
     with (
         pytest.raises(NotFound, match="no topic 'actions' and no topic 'team_stats'"),
-        running(connection, [Wanted.parse(f"a={topic_name}")], tmp_path, Front(port=0), board=lambda _: None),
+        running(connection, [TableToServe.parse(f"a={topic_name}")], tmp_path, Front(port=0), board=lambda _: None),
     ):
         pass
 

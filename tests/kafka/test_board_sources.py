@@ -9,11 +9,11 @@ import pytest
 
 from lastword.core.errors import ClusterUnreachable
 from lastword.kafka.client.connection import Connection
-from lastword.kafka.topics.topic_snapshot import Lookout
-from lastword.teams.board.board_rows import Kept
+from lastword.kafka.topics.topic_snapshot import TopicProbe
+from lastword.teams.board.board_rows import KeptBoard
 from lastword.teams.board.board_topics import ACTIONS
 from lastword.teams.board.reader_view import Shown
-from lastword.teams.board.source import Source
+from lastword.teams.board.source import CountedTopic
 from support.board_reference import counted_by
 from support.boards import act, board_topics
 from support.waiting import eventually
@@ -25,7 +25,7 @@ def topics(connection: Connection) -> Iterator[Connection]:
         yield made
 
 
-class Unanswered(Lookout):
+class Unanswered(TopicProbe):
     """The cluster does not answer every other question which topic it is."""
 
     def __init__(self, connection: Connection, topic: str) -> None:
@@ -41,7 +41,7 @@ class Unanswered(Lookout):
 
 def test_records_are_counted_that_came_while_the_cluster_did_not_say_which_topic_it_is(topics: Connection) -> None:
     lookout = Unanswered(topics, ACTIONS)
-    source, shown = Source(topics, ACTIONS, lookout), Shown(Kept(), agrees=False)
+    source, shown = CountedTopic(topics, ACTIONS, lookout), Shown(KeptBoard(), agrees=False)
 
     def has_counted(count: int) -> bool:
         with suppress(ClusterUnreachable):

@@ -17,7 +17,7 @@ from lastword.core.fold import fold
 from lastword.core.record import NUDGE_KEY
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import alter_settings, topic_identity
-from lastword.kafka.compaction.journal import Change, Entry, claimed, restore_left_behind
+from lastword.kafka.compaction.journal import JournalEntry, SettingChange, claimed, restore_left_behind
 from lastword.kafka.compaction.on_demand import STEPS, compact_topic
 from support.compacted_logs import committed, has_open_transaction, make_topic, set_on_topic, uncommitted, write
 from support.waiting import eventually
@@ -163,9 +163,9 @@ def test_a_topic_that_is_gone_or_made_anew_is_left_alone_and_told(
 def test_an_entry_of_another_cluster_waits_for_its_own(connection: Connection, topic_name: str, tmp_path: Path) -> None:
     make_topic(connection, topic_name, segment_ms=1_000)
     topic_id = topic_identity(connection.admin(), topic_name)
-    changes = {"segment.ms": Change(before=None, during="1000")}
+    changes = {"segment.ms": SettingChange(before=None, during="1000")}
     with claimed(tmp_path, "another-cluster", topic_name) as claim:
-        claim.write(Entry(cluster_id="another-cluster", topic=topic_name, topic_id=topic_id, changes=changes))
+        claim.write(JournalEntry(cluster_id="another-cluster", topic=topic_name, topic_id=topic_id, changes=changes))
 
     assert restore_left_behind(connection, tmp_path, lambda _: None) == []
 

@@ -20,7 +20,7 @@ from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.replica.store.row_layout import PARTITION, pack_place, pack_row
 from lastword.replica.store.store import Store
 from lastword.serve.http.limits import Limits
-from lastword.serve.running import Front, Running, Wanted, running
+from lastword.serve.running import Front, Running, TableToServe, running
 from support.command_line import CommandLine
 from support.replicas import log_now, store_on_disk
 from support.serving import Instance
@@ -151,7 +151,7 @@ def test_an_instance_that_stands_still_is_explained_by_its_position(
     users = Table(connection, topic)
     for name in ("updated", "deleted", "kept"):
         users.put(name, 1)
-    wanted = [Wanted.parse(f"users={topic}")]
+    wanted = [TableToServe.parse(f"users={topic}")]
     with (
         running(connection, wanted, tmp_path / "one", Front(port=0)) as one,
         running(connection, wanted, tmp_path / "two", Front(port=0), limits=Limits(wait_s=1)) as two,
@@ -273,7 +273,7 @@ def test_a_table_that_only_one_server_has_is_a_difference(
 ) -> None:
     other = f"{topic}-other"
     create_topic(connection, other, partitions=1)
-    both = [Wanted.parse(f"users={topic}"), Wanted.parse(f"more={other}")]
+    both = [TableToServe.parse(f"users={topic}"), TableToServe.parse(f"more={other}")]
     with (
         running(connection, both, tmp_path / "one", Front(port=0)) as one,
         running(connection, both[:1], tmp_path / "two", Front(port=0)) as two,
@@ -305,8 +305,8 @@ def test_of_two_topics_keys_values_and_headers_are_compared_and_that_is_said(
             for key, value in rows:
                 table.put(key, value)
     with (
-        running(connection, [Wanted.parse(f"users={topic}")], tmp_path / "one", Front(port=0)) as one,
-        running(connection, [Wanted.parse(f"users={copy}")], tmp_path / "two", Front(port=0)) as two,
+        running(connection, [TableToServe.parse(f"users={topic}")], tmp_path / "one", Front(port=0)) as one,
+        running(connection, [TableToServe.parse(f"users={copy}")], tmp_path / "two", Front(port=0)) as two,
     ):
         ready(one, two)
         done = compare(lastword, one.url, two.url)
@@ -333,8 +333,8 @@ def test_keys_of_every_kind_are_compared(
         producer.produce(topic, key=key, value=b"not JSON")
     assert producer.flush(10) == 0
     with (
-        running(connection, [Wanted.parse(f"users={topic}")], tmp_path / "one", Front(port=0)) as one,
-        running(connection, [Wanted.parse(f"users={topic}")], tmp_path / "two", Front(port=0)) as two,
+        running(connection, [TableToServe.parse(f"users={topic}")], tmp_path / "one", Front(port=0)) as one,
+        running(connection, [TableToServe.parse(f"users={topic}")], tmp_path / "two", Front(port=0)) as two,
     ):
         ready(one, two)
         assert compare(lastword, one.url, two.url).stdout.startswith("users: equal, 5 rows at ")

@@ -15,7 +15,7 @@ import pytest
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.processes.ports import PortPicker
-from lastword.serve.running import Front, Wanted, running
+from lastword.serve.running import Front, TableToServe, running
 from support.command_line import CommandLine
 from support.logs import Put, leave_open
 from support.serving import Instance
@@ -145,7 +145,7 @@ def test_a_table_that_is_not_ready_is_not_compared(
     lastword: CommandLine, connection: Connection, topic: str, tmp_path: Path
 ) -> None:
     producer = leave_open(connection, topic, [Put(key=b"a", value=b"1", partition=0)])
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path / "one", Front(port=0)) as one:
+    with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path / "one", Front(port=0)) as one:
         done = compare(lastword, one.url, one.url)
         assert (done.returncode, f"users at {one.url} is not ready, it is " in done.stderr) == (2, True), done.stderr
         assert f"compare again when {one.url}/ready says so" in done.stderr

@@ -16,7 +16,7 @@ from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.client.writing import Writer
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.kafka.topics.topic_description import describe_topic
-from lastword.teams.users.generated_users import User, users
+from lastword.teams.users.generated_users import GeneratedUser, users
 from lastword.teams.users.user_topic import next_number
 from support.command_line import CommandLine
 from support.topics import records_of
@@ -29,10 +29,10 @@ def new_users(connection: Connection) -> Iterator[str]:
     delete_topic(connection, "new_users")
 
 
-def written(connection: Connection, topic: str) -> dict[str, User]:
+def written(connection: Connection, topic: str) -> dict[str, GeneratedUser]:
     """The users of the topic by their keys; no key may be there twice."""
     records = records_of(connection, topic)
-    found = {(r.key or b"").decode(): msgspec.json.decode(r.value or b"", type=User) for r in records}
+    found = {(r.key or b"").decode(): msgspec.json.decode(r.value or b"", type=GeneratedUser) for r in records}
     assert len(found) == len(records)
     return found
 

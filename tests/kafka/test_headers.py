@@ -16,7 +16,7 @@ from lastword.core.record import Headers
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import Queue, log_bounds, read_columns
 from lastword.kafka.topics.topic_changes import create_topic
-from lastword.serve.running import Front, Running, Wanted, running
+from lastword.serve.running import Front, Running, TableToServe, running
 from support.asking import ask, served, service_of
 from support.command_line import CommandLine
 from support.listening import ChangeReader
@@ -46,7 +46,7 @@ def users(connection: Connection, topic: str) -> Table:
 
 @pytest.fixture
 def server(connection: Connection, topic: str, tmp_path: Path) -> Iterator[Running]:
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
+    with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
         made.tables[0].replica.wait_until_ready(120)
         yield made
 

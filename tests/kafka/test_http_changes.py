@@ -22,7 +22,7 @@ from lastword.kafka.topics.topic_changes import alter_topic, create_topic
 from lastword.serve.changes.broadcast import Broadcast
 from lastword.serve.http.access_log import AccessLog
 from lastword.serve.http.limits import Limits
-from lastword.serve.running import Front, Running, Wanted, running
+from lastword.serve.running import Front, Running, TableToServe, running
 from support.listening import ChangeReader
 from support.logs import Act, Put, write_log
 from support.replicas import QUICK, ghosts_made, recreate, write_rows
@@ -42,7 +42,7 @@ def table(connection: Connection, topic: str) -> Table:
 
 @pytest.fixture
 def served(connection: Connection, topic: str, tmp_path: Path) -> Iterator[Running]:
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
+    with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
         made.tables[0].replica.wait_until_ready(120)
         yield made
 
@@ -114,7 +114,7 @@ def test_what_was_missed_comes_whole_in_however_many_legs_it_takes(
 ) -> None:
     monkeypatch.setattr("lastword.serve.changes.subscription._LEG_BYTES", 2000)
     limits = Limits(stream_bytes=3000)
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
+    with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
         served.tables[0].replica.wait_until_ready(120)
         table.put_many([(f"k{number:03}", "x" * 100) for number in range(100)])
         with closing(changes(served, "?after=0:0,1:0,2:0")) as reader:
@@ -140,7 +140,7 @@ def test_a_position_past_the_end_of_the_log_is_gone(table: Table, served: Runnin
 def test_a_reader_who_was_ahead_of_this_instance_sees_nothing_twice(
     connection: Connection, topic: str, table: Table, tmp_path: Path
 ) -> None:
-    wanted = [Wanted.parse(f"users={topic}")]
+    wanted = [TableToServe.parse(f"users={topic}")]
     with running(connection, wanted, tmp_path, Front(port=0)) as served:
         served.tables[0].replica.wait_until_ready(120)
     table.put_many((f"k{number}", number) for number in range(60_000))
@@ -165,7 +165,7 @@ def test_several_tables_come_in_one_stream_and_go_on_together(
     other = f"{topic}-other"
     create_topic(connection, other, partitions=1)
     second = Table(connection, other, value="string")
-    wanted = [Wanted.parse(f"users={topic}"), Wanted.parse(f"notes={other},value=string")]
+    wanted = [TableToServe.parse(f"users={topic}"), TableToServe.parse(f"notes={other},value=string")]
     with running(connection, wanted, tmp_path, Front(port=0)) as served:
         for each in served.tables:
             each.replica.wait_until_ready(120)
@@ -206,7 +206,7 @@ def test_a_position_whose_tombstones_may_be_gone_is_gone(
     with Table(connection, topic_name) as users:
         users.put_many([("a", 1), ("b", 2)])
     ghosts_made(connection, topic_name, tmp_path / "home", "a")
-    with running(connection, [Wanted.parse(f"users={topic_name}")], tmp_path / "data", Front(port=0)) as served:
+    with running(connection, [TableToServe.parse(f"users={topic_name}")], tmp_path / "data", Front(port=0)) as served:
         served.tables[0].replica.wait_until_ready(120)
         reader = ChangeReader(served.url, "/tables/users/changes", last_event_id="0:2")
         assert (reader.status, reader.body["error"]["code"]) == (410, "position_gone")
@@ -218,7 +218,7 @@ def test_rows_and_then_changes_after_their_position_work_also_where_a_sweep_stop
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
     create_topic(connection, topic_name, partitions=1, settings=QUICK)
-    wanted = [Wanted.parse(f"users={topic_name}")]
+    wanted = [TableToServe.parse(f"users={topic_name}")]
     with Table(connection, topic_name) as users:
         users.put_many([("a", 1), ("b", 2)])
         with running(connection, wanted, tmp_path / "data", Front(port=0)) as served:
@@ -255,7 +255,9 @@ def test_ids_of_a_quiet_stream_pass_over_what_changed_no_row(
 ) -> None:
     create_topic(connection, topic_name, partitions=1)
     limits = Limits(heartbeat_s=0.2)
-    with running(connection, [Wanted.parse(f"users={topic_name}")], tmp_path, Front(port=0), limits=limits) as served:
+    with running(
+        connection, [TableToServe.parse(f"users={topic_name}")], tmp_path, Front(port=0), limits=limits
+    ) as served:
         served.tables[0].replica.wait_until_ready(120)
         with closing(changes(served)) as reader:
             # The marker of a transaction takes an offset too.
@@ -296,7 +298,7 @@ def test_no_more_is_given_to_a_slow_reader_than_it_takes(
     out = io.BytesIO()
     access = AccessLog(out)
     front = Front(port=0, access=access)
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, front) as served:
+    with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path, front) as served:
         served.tables[0].replica.wait_until_ready(120)
         table.put_many([(f"k{number}", "x" * 50_000) for number in range(600)])
         served.tables[0].replica.wait_for(table.put("end", 1))
@@ -329,7 +331,7 @@ def test_readers_are_told_when_the_table_was_built_again(connection: Connection,
 
 def test_a_quiet_stream_is_kept_alive(connection: Connection, topic: str, tmp_path: Path) -> None:
     limits = Limits(heartbeat_s=0.1)
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
+    with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
         served.tables[0].replica.wait_until_ready(120)
         with closing(changes(served)) as reader, pytest.raises(TimeoutError):
             reader.take(1, timeout_s=1)
@@ -341,7 +343,7 @@ def test_only_so_many_streams_are_open_and_one_that_ends_makes_room(
     connection: Connection, topic: str, tmp_path: Path
 ) -> None:
     limits = Limits(streams=2)
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
+    with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
         served.tables[0].replica.wait_until_ready(120)
         first, second = changes(served), changes(served)
         third = ChangeReader(served.url, "/tables/users/changes")
@@ -363,7 +365,7 @@ def test_a_reader_who_takes_nothing_is_cut_off_and_no_other(
 ) -> None:
     # More than all of it, so that nobody falls behind for another reason.
     limits = Limits(stall_s=1.0, stream_bytes=64 * 1024 * 1024)
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
+    with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
         served.tables[0].replica.wait_until_ready(120)
         stalled, quick = changes(served), changes(served)
         seen: list[int] = []
@@ -385,7 +387,7 @@ def test_a_slow_reader_is_told_why_it_was_cut_off_and_can_go_on(
     connection: Connection, topic: str, table: Table, tmp_path: Path
 ) -> None:
     limits = Limits(stream_bytes=1024 * 1024)
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
+    with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
         served.tables[0].replica.wait_until_ready(120)
         with closing(changes(served)) as slow:
             for number in range(200):
@@ -401,7 +403,7 @@ def test_a_slow_reader_is_told_why_it_was_cut_off_and_can_go_on(
 
 
 def test_a_server_that_stops_says_so_to_those_who_listen(connection: Connection, topic: str, tmp_path: Path) -> None:
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0)) as served:
+    with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path, Front(port=0)) as served:
         served.tables[0].replica.wait_until_ready(120)
         reader = changes(served)
         began = time.monotonic()

@@ -18,7 +18,7 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.kafka.topics.topic_description import describe_topic
 from lastword.serve.http.tokens import Tokens
-from lastword.serve.running import Front, Running, Wanted, running
+from lastword.serve.running import Front, Running, TableToServe, running
 from support.clusters_served import home_of, status_of, told
 from support.compacted_logs import write
 from support.waiting import eventually
@@ -50,7 +50,9 @@ def served(
 ) -> Iterator[Running]:
     folder, wanted = tmp_path_factory.mktemp("served"), [f"users={topics[0]}", f"statuses={topics[1]}"]
     home = home_of(cluster, folder)
-    with running(cluster.connection, [*map(Wanted.parse, wanted)], folder / "data", Front(port=0), home=home) as made:
+    with running(
+        cluster.connection, [*map(TableToServe.parse, wanted)], folder / "data", Front(port=0), home=home
+    ) as made:
         for table in made.tables:
             table.replica.wait_until_ready(120)
         eventually(lambda: cluster_at(made.url)["state"] == "connected")
@@ -210,7 +212,7 @@ def test_what_is_told_is_what_the_document_says(served: Running, topics: tuple[s
 
 def test_with_tokens_it_needs_one(connection: Connection, topics: tuple[str, str], tmp_path: Path) -> None:
     front = Front(port=0, tokens=Tokens(reading=[TOKEN], writing=[]))
-    with running(connection, [Wanted.parse(f"users={topics[0]}")], tmp_path, front) as made:
+    with running(connection, [TableToServe.parse(f"users={topics[0]}")], tmp_path, front) as made:
         assert told(made.url, "/cluster")[0] == 401
         assert told(made.url, f"/topics/{topics[0]}")[0] == 401
         assert told(made.url, "/cluster", authorization=f"Bearer {TOKEN}")[0] == 200
@@ -219,7 +221,7 @@ def test_with_tokens_it_needs_one(connection: Connection, topics: tuple[str, str
 def test_the_lag_of_a_table_that_follows_no_more_is_not_known(
     connection: Connection, topics: tuple[str, str], tmp_path: Path
 ) -> None:
-    with running(connection, [Wanted.parse(f"users={topics[0]}")], tmp_path, Front(port=0)) as made:
+    with running(connection, [TableToServe.parse(f"users={topics[0]}")], tmp_path, Front(port=0)) as made:
         (table,) = made.tables
         table.replica.wait_until_ready(120)
         before = table.lag

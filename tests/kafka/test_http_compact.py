@@ -13,13 +13,13 @@ import pytest
 from lastword.kafka.broker.local_cluster import LocalCluster
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import alter_settings, topic_identity
-from lastword.kafka.compaction.journal import Change, Entry, claimed, has_entry
+from lastword.kafka.compaction.journal import JournalEntry, SettingChange, claimed, has_entry
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.serve.cluster import topic_compactions as compacting_module
 from lastword.serve.cluster.topic_compactions import Compacted, Compacting, Held
 from lastword.serve.http.answers import Refused
 from lastword.serve.http.tokens import Tokens
-from lastword.serve.running import Front, Running, Wanted, running
+from lastword.serve.running import Front, Running, TableToServe, running
 from support.clusters_served import home_of, told
 from support.compacted_logs import committed, make_topic, set_on_topic, write
 from support.waiting import eventually
@@ -37,7 +37,7 @@ def topic(connection: Connection, topic_name: str) -> str:
 
 @pytest.fixture
 def served(cluster: LocalCluster, topic: str, tmp_path: Path) -> Iterator[Running]:
-    wanted, home = [Wanted.parse(f"users={topic},value=string")], home_of(cluster, tmp_path)
+    wanted, home = [TableToServe.parse(f"users={topic},value=string")], home_of(cluster, tmp_path)
     with running(cluster.connection, wanted, tmp_path / "data", Front(port=0), home=home) as made:
         await_seen(made.url, topic)
         yield made
@@ -105,7 +105,7 @@ def test_it_needs_a_token_that_may_write_and_a_cluster_of_the_home(
     connection: Connection, topic: str, tmp_path: Path
 ) -> None:
     front = Front(port=0, tokens=Tokens(reading=[READING], writing=[WRITING]))
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, front) as made:
+    with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path, front) as made:
         await_seen(made.url, topic, authorization=f"Bearer {READING}")
         assert refusal(made.url, topic) == (401, "unauthorized")
         assert refusal(made.url, topic, authorization=f"Bearer {READING}") == (403, "forbidden")
@@ -191,9 +191,9 @@ def test_settings_that_could_not_be_put_back_at_its_end_are_put_back_later_by_th
     cluster_id = str(connection.reach(admin).cluster_id)
     compacting = Compacting(connection, tmp_path, ended=ended.append)
     with claimed(tmp_path, cluster_id, topic_name) as claim:
-        changes = {"segment.ms": Change(before="60000", during="1000")}
+        changes = {"segment.ms": SettingChange(before="60000", during="1000")}
         identity = topic_identity(admin, topic_name)
-        claim.write(Entry(cluster_id=cluster_id, topic=topic_name, topic_id=identity, changes=changes))
+        claim.write(JournalEntry(cluster_id=cluster_id, topic=topic_name, topic_id=identity, changes=changes))
         alter_settings(admin, topic_name, {"segment.ms": "1000"})
         # It ends at once, because of the claim, and so without the settings as they were.
         begin(compacting, connection, topic_name)

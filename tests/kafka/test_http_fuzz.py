@@ -23,7 +23,7 @@ from lastword.api.table import Table
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.serve.http.tokens import Tokens
-from lastword.serve.running import Front, Running, Wanted, running
+from lastword.serve.running import Front, Running, TableToServe, running
 from support.command_line import CommandLine
 from support.odd_requests import CHUNKED, GOOD, ODD, OTHER
 from support.raw_http import Back, exchange, put, request
@@ -94,7 +94,7 @@ def server(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> 
 def guarded(connection: Connection, server: Fuzzed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """The same table where nobody gets in without a token."""
     front = Front(port=0, tokens=Tokens(reading=[TOKEN], writing=[]))
-    with running(connection, [Wanted.parse(f"users={TOPIC}")], tmp_path_factory.mktemp("guarded"), front) as made:
+    with running(connection, [TableToServe.parse(f"users={TOPIC}")], tmp_path_factory.mktemp("guarded"), front) as made:
         yield made
 
 

@@ -12,7 +12,7 @@ from lastword.api.table import Table
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.serve.http.routes import Kind
-from lastword.serve.running import Front, Running, Wanted, running
+from lastword.serve.running import Front, Running, TableToServe, running
 from support.addresses import ADDRESSES, METHODS, NAMELESS, allowed
 
 TOPIC = "test-every-method"
@@ -23,7 +23,7 @@ LINES = b'{"key": "k", "value": 1}\n'
 def served(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     create_topic(connection, TOPIC)
     folder: Path = tmp_path_factory.mktemp("methods")
-    with running(connection, [Wanted.parse(f"users={TOPIC}")], folder, Front(port=0)) as made:
+    with running(connection, [TableToServe.parse(f"users={TOPIC}")], folder, Front(port=0)) as made:
         made.tables[0].replica.wait_until_ready(120)
         yield made
     delete_topic(connection, TOPIC)

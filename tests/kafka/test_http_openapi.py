@@ -18,7 +18,7 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.serve.http.limits import Limits
 from lastword.serve.http.tokens import Tokens
-from lastword.serve.running import Front, Running, Wanted, running
+from lastword.serve.running import Front, Running, TableToServe, running
 from support.clusters_served import told
 from support.listening import ChangeReader
 from support.schemathesis_runs import EXAMPLES, NO_STREAMS, schemathesis, told_by
@@ -38,7 +38,7 @@ VALUES = {"users": b'{"n":1}', "numbers": b"7", "blobs": b'"AP8="', "objects": b
 @pytest.fixture(scope="module")
 def served(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A table for each kind of key, with no patience for positions that are not reached."""
-    wanted = [Wanted.parse(f"{name}=openapi-{name},{codecs}") for name, codecs in CODECS.items()]
+    wanted = [TableToServe.parse(f"{name}=openapi-{name},{codecs}") for name, codecs in CODECS.items()]
     for each in wanted:
         create_topic(connection, each.topic, partitions=3)
     folder = tmp_path_factory.mktemp("openapi")
@@ -63,7 +63,7 @@ def test_nothing_is_answered_that_the_document_does_not_say(served: Running) -> 
 def test_where_tokens_are_needed_the_document_says_so(connection: Connection, topic_name: str, tmp_path: Path) -> None:
     create_topic(connection, topic_name, partitions=1)
     front = Front(port=0, tokens=Tokens(reading=[], writing=[TOKEN]))
-    wanted = [Wanted.parse(f"users={topic_name}")]
+    wanted = [TableToServe.parse(f"users={topic_name}")]
     with running(connection, wanted, tmp_path, front, limits=Limits(wait_s=0.05)) as made:
         made.tables[0].replica.wait_until_ready(120)
         few = ("--max-examples", "2", "--phases", "examples,coverage", "-H", f"Authorization: Bearer {TOKEN}")

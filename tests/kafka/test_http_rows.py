@@ -13,7 +13,7 @@ import pytest
 from lastword.api.table import Table
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic
-from lastword.kafka.topics.topic_snapshot import Lookout
+from lastword.kafka.topics.topic_snapshot import TopicProbe
 from lastword.serve.tables.served_table import ServedTable
 from support.asking import answered, ask, in_two, request_of, served, service_of
 from support.waiting import eventually
@@ -37,7 +37,7 @@ def test_a_row_is_answered_with_its_place_and_the_position(
 ) -> None:
     ack = Table(connection, topic).put("user/1", {"name": "Åsa"})
     told = ask(service_of(users), f"/tables/users/rows/user%2F1?min_position={ack.position}")
-    topic_id = Lookout(connection, topic).look().topic_id
+    topic_id = TopicProbe(connection, topic).look().topic_id
     assert (told.status, told.json) == (
         200,
         {

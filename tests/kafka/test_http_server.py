@@ -20,7 +20,7 @@ from lastword.core.errors import BadInput, NotFound
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.serve.http.limits import Limits
-from lastword.serve.running import Front, Running, Wanted, running
+from lastword.serve.running import Front, Running, TableToServe, running
 from support.command_line import CommandLine
 from support.waiting import eventually
 
@@ -33,7 +33,7 @@ def topic(connection: Connection, topic_name: str) -> str:
 
 @pytest.fixture
 def served(connection: Connection, topic: str, tmp_path: Path) -> Iterator[Running]:
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
+    with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
         made.tables[0].replica.wait_until_ready(120)
         yield made
 
@@ -112,7 +112,7 @@ def test_one_process_serves_several_tables_with_their_codecs(
     create_topic(connection, other, partitions=1)
     Table(connection, topic).put("a", {"n": 1})
     Table(connection, other, value="string").put("a", "text")
-    wanted = [Wanted.parse(f"users={topic}"), Wanted.parse(f"texts={other},value=string")]
+    wanted = [TableToServe.parse(f"users={topic}"), TableToServe.parse(f"texts={other},value=string")]
     with running(connection, wanted, tmp_path, Front(port=0)) as made:
         eventually(lambda: get(made.url, "/ready")[0] == 200)
         values = [json.loads(get(made.url, f"/tables/{name}/rows/a")[2])["value"] for name in ("users", "texts")]
@@ -123,7 +123,7 @@ def test_one_process_serves_several_tables_with_their_codecs(
 def test_a_port_that_is_taken_is_refused_and_not_shared(
     connection: Connection, served: Running, topic: str, tmp_path: Path
 ) -> None:
-    port, wanted = address_of(served.url)[1], [Wanted.parse(f"users={topic}")]
+    port, wanted = address_of(served.url)[1], [TableToServe.parse(f"users={topic}")]
     with (
         pytest.raises(BadInput, match=f"port {port} is taken: choose another"),
         running(connection, wanted, tmp_path / "second", Front(port=port)),
@@ -135,7 +135,7 @@ def test_a_stop_lets_a_request_under_way_finish(connection: Connection, topic: s
     table, told = Table(connection, topic), []
     first = table.put("a", 1)
     with running(
-        connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0), limits=Limits(wait_s=5)
+        connection, [TableToServe.parse(f"users={topic}")], tmp_path, Front(port=0), limits=Limits(wait_s=5)
     ) as made:
         made.tables[0].replica.wait_for(first)
         path = f"/tables/users/rows/a?min_position={first.partition}:{first.offset + 2}"
@@ -152,14 +152,14 @@ def test_a_stop_lets_a_request_under_way_finish(connection: Connection, topic: s
 )
 def test_a_table_that_is_not_written_well_is_refused(text: str) -> None:
     with pytest.raises(BadInput):
-        Wanted.parse(text)
+        TableToServe.parse(text)
 
 
 def test_a_name_or_a_topic_is_served_once(connection: Connection, topic: str, tmp_path: Path) -> None:
     for texts in ([f"a={topic}", f"a={topic}2"], [f"a={topic}", f"b={topic}"]):
         with (
             pytest.raises(BadInput, match="is given to two tables"),
-            running(connection, [Wanted.parse(text) for text in texts], tmp_path, Front(port=0)),
+            running(connection, [TableToServe.parse(text) for text in texts], tmp_path, Front(port=0)),
         ):
             pass
 
@@ -167,7 +167,7 @@ def test_a_name_or_a_topic_is_served_once(connection: Connection, topic: str, tm
 def test_a_topic_that_is_not_there_is_said_at_once(connection: Connection, topic_name: str, tmp_path: Path) -> None:
     with (
         pytest.raises(NotFound, match=topic_name),
-        running(connection, [Wanted.parse(f"a={topic_name}")], tmp_path, Front(port=0)),
+        running(connection, [TableToServe.parse(f"a={topic_name}")], tmp_path, Front(port=0)),
     ):
         pass
 

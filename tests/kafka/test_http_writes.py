@@ -15,7 +15,7 @@ from lastword.api.table import Table
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.processes.ports import PortPicker
-from lastword.serve.running import Front, Wanted, running
+from lastword.serve.running import Front, TableToServe, running
 from lastword.serve.tables.served_table import ServedTable
 from lastword.serve.tables.writes import Writes
 from support.asking import Told, answered, ask, in_two, request_of, served, service_of
@@ -201,7 +201,7 @@ def test_more_writes_than_may_wait_are_refused(users: ServedTable) -> None:
 
 
 def test_rows_are_written_over_real_sockets(connection: Connection, topic: str, tmp_path: Path) -> None:
-    with running(connection, [Wanted.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
+    with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
         asking = http.client.HTTPConnection(made.url.removeprefix("http://"), timeout=60)
         positions = []
         for method, path, body in (

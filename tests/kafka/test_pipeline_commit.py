@@ -16,13 +16,13 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import read_log
 from lastword.kafka.client.transactions import Transactions
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
-from lastword.pipeline.running.progress import Progress, newest_progress, progress_record, transactional_id
+from lastword.pipeline.running.progress import PartitionProgress, newest_progress, progress_record, transactional_id
 from lastword.pipeline.running.source import Share, Shares
 from lastword.pipeline.running.task import CommitTask
 from support.compacted_logs import wait_for_markers
 from support.evaluated import OUTLET, batch, end, valid
 
-BEGINNING = Progress(next_offset=3, source_id="id", generation=1, owner="me")
+BEGINNING = PartitionProgress(next_offset=3, source_id="id", generation=1, owner="me")
 
 
 class Taking:

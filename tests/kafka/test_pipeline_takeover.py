@@ -15,7 +15,7 @@ from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delet
 from lastword.kafka.topics.topic_description import list_topics
 from lastword.pipeline.plan.plan import Pipeline, Rule, Source
 from lastword.pipeline.running.own_topics import make_own_topics
-from lastword.pipeline.running.progress import Progress, newest_progress, progress_record, transactional_id
+from lastword.pipeline.running.progress import PartitionProgress, newest_progress, progress_record, transactional_id
 from lastword.pipeline.running.takeover import take_over
 from support.compacted_logs import wait_for_markers
 
@@ -39,7 +39,7 @@ def produce(connection: Connection, plan: Pipeline, count: int) -> None:
     producer.flush()
 
 
-def write_progress(connection: Connection, plan: Pipeline, partition: int, progress: Progress) -> None:
+def write_progress(connection: Connection, plan: Pipeline, partition: int, progress: PartitionProgress) -> None:
     holder = Transactions(connection, transactional_id(plan.app, partition))
     holder.write([], progress_record(plan.changelog, partition, progress))
     holder.close()

@@ -27,7 +27,7 @@ from lastword.kafka.broker.local_cluster import LocalCluster
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic
 from lastword.replica.replica import Replica
-from lastword.serve.running import Front, Wanted, running
+from lastword.serve.running import Front, TableToServe, running
 from support.clusters_served import home_of, told
 from support.command_line import JARS
 from support.logs import Act, Put, leave_open, write_log
@@ -309,7 +309,9 @@ def test_a_server_tells_of_a_cluster_that_is_away_as_it_was_and_sees_it_come_bac
     create_topic(fragile.connection, "seen", partitions=1)
     threads = set(threading.enumerate())
     home = home_of(fragile, tmp_path)
-    with running(fragile.connection, [Wanted.parse("seen=seen")], tmp_path / "data", Front(port=0), home=home) as made:
+    with running(
+        fragile.connection, [TableToServe.parse("seen=seen")], tmp_path / "data", Front(port=0), home=home
+    ) as made:
 
         def is_state(state: str) -> bool:
             return bool(told(made.url, "/cluster")[1]["state"] == state)

@@ -17,7 +17,7 @@ from lastword.core.errors import AlreadyExists, BadInput, BrokerFailed, ClusterU
 from lastword.core.row_json import Write
 from lastword.kafka.broker.local_cluster import LocalCluster
 from lastword.kafka.broker.security import login_like
-from lastword.kafka.broker.users import Rights, User, add_user, list_users, remove_user
+from lastword.kafka.broker.users import ClusterUser, Rights, add_user, list_users, remove_user
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.groups import GroupPosition
 from lastword.kafka.client.reading import log_bounds, read_log
@@ -174,7 +174,7 @@ def test_users_are_listed_and_gone_when_they_are_removed(secure: LocalCluster) -
     password = add_user(admin, "bob", rights)
     bob = with_settings(admin, sasl_username="bob", sasl_password=password)
 
-    assert User(name="bob", rights=rights) in list_users(admin)
+    assert ClusterUser(name="bob", rights=rights) in list_users(admin)
     assert "admin" not in [user.name for user in list_users(admin)]
     assert list(bob.reach().topics) == ["orders"]
     with pytest.raises(AlreadyExists, match="lastword broker user remove bob"):
@@ -198,7 +198,7 @@ def test_a_user_that_is_made_again_has_only_its_new_rights(secure: LocalCluster)
     remove_user(admin, "cy")
 
 
-@pytest.mark.parametrize("name", ["", "a b", "User:x", "../x", "admin", "a" * 101])
+@pytest.mark.parametrize("name", ["", "a b", "ClusterUser:x", "../x", "admin", "a" * 101])
 def test_a_name_that_no_user_can_have_is_refused(secure: LocalCluster, name: str) -> None:
     with pytest.raises(BadInput, match="user name"):
         add_user(secure.connection, name, Rights(read=("orders",)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from lastword.core.record import Record
-from lastword.teams.board.board_rows import Kept, rows_of
-from lastword.teams.board.tally import Begun, Entry, Place
+from lastword.teams.board.board_rows import KeptBoard, rows_of
+from lastword.teams.board.tally import Begun, JudgedRecord, SourcePartition
 
 ID = "the-topic"
 # Of each record: how far its offset is from the one before, its key and its value.
@@ -22,12 +22,12 @@ def stats(team: str, processed: int, flagged: int) -> bytes:
 
 
 def begun(topic: str, partition: int, *, identity: str = ID, start: int = 0, end: int = 10**6, ended: int = 0) -> Begun:
-    return Begun(Place(topic, partition), identity, start, end, ended)
+    return Begun(SourcePartition(topic, partition), identity, start, end, ended)
 
 
-def kept_of(rows: dict[str, bytes], kept: Kept | None = None) -> Kept:
+def kept_of(rows: dict[str, bytes], kept: KeptBoard | None = None) -> KeptBoard:
     """What `board_state` says after these rows were written."""
-    made = kept or Kept()
+    made = kept or KeptBoard()
     for key, value in rows.items():
         made.take(Record(key.encode(), value, 0, 0, 5))
     return made
@@ -44,9 +44,9 @@ def records_of(partition: int, log: Log) -> list[Record]:
 class Crashing:
     """A writer that reads some, keeps some, and is killed now and then; what it had not kept it reads again."""
 
-    def __init__(self, logs: dict[Place, list[Record]]) -> None:
+    def __init__(self, logs: dict[SourcePartition, list[Record]]) -> None:
         self.logs = logs
-        self.kept = Kept()
+        self.kept = KeptBoard()
         self.start()
 
     def start(self) -> None:
@@ -54,10 +54,10 @@ class Crashing:
         for place in self.logs:
             self.tally.begin(begun(*place))
 
-    def read(self, place: Place, count: int) -> None:
+    def read(self, place: SourcePartition, count: int) -> None:
         stands = self.tally.counts[place].next_offset
         for record in [record for record in self.logs[place] if record.offset >= stands][:count]:
-            self.tally.take(Entry.of(place.topic, ID, record))
+            self.tally.take(JudgedRecord.of(place.topic, ID, record))
 
     def keep(self) -> None:
         kept_of(rows_of(self.tally, self.tally.changed), self.kept)

@@ -14,8 +14,8 @@ from lastword.core.clock import now_ms
 from lastword.demo.demo_topics import make_fraud_topics
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
-from lastword.kafka.topics.topic_snapshot import Lookout
-from lastword.teams.board.board_rows import Kept
+from lastword.kafka.topics.topic_snapshot import TopicProbe
+from lastword.teams.board.board_rows import KeptBoard
 from lastword.teams.board.board_topics import ACTIONS, STATE, STATS, STATUS
 from lastword.teams.board.live import LiveBoard
 from support.board_reference import Recount, counted_by, recount, shown_by
@@ -97,7 +97,7 @@ def counted_from_scratch(connection: Connection, *, within_s: float = 60) -> Rec
 
 def kept(connection: Connection) -> Recount:
     """By `board_state` alone."""
-    rows = Kept()
+    rows = KeptBoard()
     if STATE in connection.reach().topics:
         for record in records_of(connection, STATE):
             rows.take(record)
@@ -128,14 +128,14 @@ def _difference(connection: Connection, expected: Recount, boards: Sequence[Live
                 lines.append(f"  {name}: recounted {wanted}, shown {found}")
     again = counted_from_scratch(connection)
     lines.append(f"a recount now is {'the same' if again == expected else again}")
-    rows = Kept()
+    rows = KeptBoard()
     for record in records_of(connection, STATE):
         rows.take(record)
     lines += [
         f"kept {place}: next offset {count.next_offset}, missed {count.missed}" for place, count in rows.counts.items()
     ]
     for topic in (ACTIONS, STATS, STATE):
-        now = Lookout(connection, topic).look()
+        now = TopicProbe(connection, topic).look()
         lines.append(f"{topic}: start {now.start}, stable end {now.stable}, end {now.high}")
     return "\n".join(lines)
 

@@ -8,9 +8,9 @@ import pyarrow
 
 from lastword.pipeline.evaluation.evaluate import Counter
 from lastword.pipeline.evaluation.verdicts import SourceField
-from lastword.pipeline.running.output_topics import Outlet
+from lastword.pipeline.running.output_topics import OutputTopics
 
-OUTLET = Outlet(
+OUTLET = OutputTopics(
     source="users",
     fields=(SourceField(name="name", kind="STRING", is_required=True, is_text=True),),
     rejects="app-rejects",

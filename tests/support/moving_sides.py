@@ -8,13 +8,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from lastword.compare.remote_table import Page, Whereabouts
-from lastword.compare.row_consistency import Row
+from lastword.compare.remote_table import RemotePage, Whereabouts
+from lastword.compare.row_consistency import ComparedRow
 from lastword.core.fold import fold
 from lastword.core.position import Position
 from lastword.core.record import Record
 
-Rows = dict[bytes, Row]
+Rows = dict[bytes, ComparedRow]
 
 
 def ends_of(log: Sequence[Record]) -> dict[int, int]:
@@ -38,7 +38,7 @@ def rows_at(
         if start_of(record.key).get(record.partition, 0) <= record.offset < at.get(record.partition, 0)
     )
     return {
-        key: Row(key, record.value or b"", record.partition, record.offset, record.timestamp)
+        key: ComparedRow(key, record.value or b"", record.partition, record.offset, record.timestamp)
         for key, record in state.items()
     }
 
@@ -71,7 +71,7 @@ class MovingSide:
         self.at = at
         self.pages = 0
 
-    def page(self, cursor: str | None, reach: Position) -> Page:
+    def page(self, cursor: str | None, reach: Position) -> RemotePage:
         self.pages += 1
         self._read_on()
         if self._reaches:
@@ -84,7 +84,7 @@ class MovingSide:
         keys = sorted(key for key in rows if after is None or key > after)
         shown = keys[: self._page_rows]
         following = shown[-1].hex() if len(keys) > len(shown) else None
-        return Page([rows[key] for key in shown], following, told)
+        return RemotePage([rows[key] for key in shown], following, told)
 
     def whereabouts(self) -> Whereabouts:
         self._read_on()

@@ -9,20 +9,20 @@ import pytest
 
 from lastword.replica import catch_up as arrival
 from lastword.replica.catch_up import Arrival
-from lastword.replica.store.row_layout import Place
+from lastword.replica.store.row_layout import PartitionPlace
 from lastword.replica.store.store import Store
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     store = Store(tmp_path, readable=lambda _: True)
-    store.apply([], {0: Place(position=0), 1: Place(position=0)})
+    store.apply([], {0: PartitionPlace(position=0), 1: PartitionPlace(position=0)})
     yield store
     store.close()
 
 
 def arrive(made: Arrival, store: Store, partition: int, position: int, stable_end: int) -> None:
-    store.apply([], {partition: Place(position=position)})
+    store.apply([], {partition: PartitionPlace(position=position)})
     made.note(partition, stable_end)
 
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lastword.core.record import Record
-from lastword.teams.board.board_rows import Kept, rows_of
+from lastword.teams.board.board_rows import KeptBoard, rows_of
 from lastword.teams.board.reader_view import Shown
-from lastword.teams.board.tally import Entry, Place
+from lastword.teams.board.tally import JudgedRecord, SourcePartition
 from support.board_logs import ID, Crashing, Log, action, begun, records_of, stats
 from support.board_reference import Recount, counted_by, recount
 
@@ -42,7 +42,7 @@ STEPS = st.lists(
 
 
 def played(logs: Logs, steps: Steps) -> Crashing:
-    places = {Place(*place): records_of(place[1], log) for place, log in logs.items()}
+    places = {SourcePartition(*place): records_of(place[1], log) for place, log in logs.items()}
     writer = Crashing(places)
     for what, which, count in steps:
         if what == "read":
@@ -54,9 +54,9 @@ def played(logs: Logs, steps: Steps) -> Crashing:
     return writer
 
 
-def reference(logs: dict[Place, list[Record]]) -> Recount:
+def reference(logs: dict[SourcePartition, list[Record]]) -> Recount:
     actions = [record for place, log in logs.items() if place.topic == "actions" for record in log]
-    return recount(actions, logs[Place("team_stats", 0)])
+    return recount(actions, logs[SourcePartition("team_stats", 0)])
 
 
 @settings(max_examples=200)
@@ -73,13 +73,16 @@ def test_after_any_crashes_the_counts_are_those_of_a_recount(
 
 
 def test_the_recount_objects_to_a_writer_that_keeps_positions_apart_from_counts() -> None:
-    logs = {Place("actions", 0): records_of(0, [(1, (None, action("a")))] * 5), Place("team_stats", 0): []}
+    logs = {
+        SourcePartition("actions", 0): records_of(0, [(1, (None, action("a")))] * 5),
+        SourcePartition("team_stats", 0): [],
+    }
     writer = Crashing(logs)
-    writer.read(Place("actions", 0), 2)
+    writer.read(SourcePartition("actions", 0), 2)
     writer.keep()
     writer.lose_position()
     writer.start()
-    writer.read(Place("actions", 0), 10)
+    writer.read(SourcePartition("actions", 0), 10)
     assert counted_by(writer.tally) != reference(logs)
 
 
@@ -90,13 +93,13 @@ def test_a_reader_beside_the_writer_agrees_with_it_wherever_each_of_them_is(
     steps: Steps,
     reads: Steps,
 ) -> None:
-    places = {Place(*place): records_of(place[1], log) for place, log in logs.items()}
-    writer, reader = Crashing(places), Shown(Kept(), agrees=True)
+    places = {SourcePartition(*place): records_of(place[1], log) for place, log in logs.items()}
+    writer, reader = Crashing(places), Shown(KeptBoard(), agrees=True)
     for place in places:
         # There was nothing yet.
         reader.begin(begun(*place, end=0))
     # What the writer has decided by itself, and no record says.
-    writer.tally.counts[Place("actions", 0)].missed = 5
+    writer.tally.counts[SourcePartition("actions", 0)].missed = 5
     for (what, which, count), (_, other, pace) in zip(steps, reads, strict=False):
         place = list(places)[which]
         if what == "read":
@@ -107,11 +110,11 @@ def test_a_reader_beside_the_writer_agrees_with_it_wherever_each_of_them_is(
             reader.agree([Record(key.encode(), value, 0, 0, 0) for key, value in rows.items()])
         stands = reader.tally.counts[list(places)[other]].next_offset
         for record in [each for each in places[list(places)[other]] if each.offset >= stands][:pace]:
-            reader.take(Entry.of(list(places)[other].topic, ID, record))
+            reader.take(JudgedRecord.of(list(places)[other].topic, ID, record))
     for place, log in places.items():
         writer.read(place, 10**6)
         for record in log:
-            reader.take(Entry.of(place.topic, ID, record))
+            reader.take(JudgedRecord.of(place.topic, ID, record))
     assert counted_by(reader.tally) == counted_by(writer.tally) == reference(places)
     rows = rows_of(writer.tally, {str(place) for place in places} | set(writer.tally.changed))
     reader.agree([Record(key.encode(), value, 0, 0, 0) for key, value in rows.items()])

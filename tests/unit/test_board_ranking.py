@@ -9,11 +9,11 @@ import pytest
 
 from lastword.core.position import Position
 from lastword.kafka.client.group_members import GroupNow
-from lastword.teams.board.board_rows import Kept
-from lastword.teams.board.presence import Groups, Seen, Status, seen_teams
+from lastword.teams.board.board_rows import KeptBoard
+from lastword.teams.board.presence import Groups, Status, TeamPresence, seen_teams
 from lastword.teams.board.ranking import Team, ranked
 from lastword.teams.board.rates import Rates
-from lastword.teams.board.tally import Count, Numbers, Place, Tally
+from lastword.teams.board.tally import Count, Numbers, SourcePartition, Tally
 
 NOW = 1_000_000
 
@@ -33,13 +33,13 @@ def group(members: int = 0, has_topic: bool = False, **committed: int) -> GroupN
 
 
 def board(tally: Tally, *teams: str) -> tuple[Team, ...]:
-    return ranked(tally, {team: Seen(kind="outside") for team in teams}, Rates(), Rates())
+    return ranked(tally, {team: TeamPresence(kind="outside") for team in teams}, Rates(), Rates())
 
 
 def test_the_order_is_by_badges_then_actions_then_name_with_numbers_as_such() -> None:
-    tally = Kept().tally()
-    tally.counts[Place("actions", 0)] = Count(topic_id="", actions={"late": 2, "team-10": 1, "team-2": 1})
-    tally.counts[Place("actions", 1)] = Count(topic_id="", actions={"late": 2, "b": 3})
+    tally = KeptBoard().tally()
+    tally.counts[SourcePartition("actions", 0)] = Count(topic_id="", actions={"late": 2, "team-10": 1, "team-2": 1})
+    tally.counts[SourcePartition("actions", 1)] = Count(topic_id="", actions={"late": 2, "b": 3})
     for badge in ("connected", "first_stats"):
         tally.award("zero", badge, 7)
     for team in ("late", "team-10", "team-2", "b"):
@@ -50,25 +50,25 @@ def test_the_order_is_by_badges_then_actions_then_name_with_numbers_as_such() ->
 
 def test_names_of_any_kind_can_be_put_in_order() -> None:
     names = ["7", "a7", "a07", "٣", "", "a", "7a", "é", "9" * 100]
-    assert {each.team for each in board(Kept().tally(), *names)} == set(names)
+    assert {each.team for each in board(KeptBoard().tally(), *names)} == set(names)
 
 
 def test_what_is_not_known_is_none_and_what_is_counted_is_a_number() -> None:
-    (team,) = board(Kept().tally(), "a")
+    (team,) = board(KeptBoard().tally(), "a")
     assert (team.lag, team.processed, team.flagged, team.actions_per_s, team.processed_per_s) == (None,) * 5
     assert (team.actions, team.refused, team.reset, dict(team.badges)) == (0, 0, False, {})
 
 
 def test_numbers_in_two_partitions_are_those_that_were_written_later() -> None:
-    tally = Kept().tally()
+    tally = KeptBoard().tally()
     for partition, (at, processed) in enumerate([(5, 1), (9, 2), (7, 3)]):
         numbers = {"a": Numbers(processed, 0, at, processed, 0)}
-        tally.counts[Place("team_stats", partition)] = Count(topic_id="", numbers=numbers)
+        tally.counts[SourcePartition("team_stats", partition)] = Count(topic_id="", numbers=numbers)
     assert board(tally, "a")[0].processed == 2
 
 
 def test_badges_are_shown_in_their_order_whenever_they_were_earned() -> None:
-    tally = Kept().tally()
+    tally = KeptBoard().tally()
     for badge, at in (("first_stats", 1), ("connected", 2), ("first_action", 3)):
         tally.award("a", badge, at)
         tally.award("a", badge, 99)
@@ -83,17 +83,17 @@ def test_badges_are_shown_in_their_order_whenever_they_were_earned() -> None:
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        (status(), Seen(kind="inside", is_connected=True, lag=3)),
-        (status(lag=None), Seen(kind="inside", is_connected=True)),
-        (status(batch={"tasks": 2}), Seen(kind="inside", is_connected=True, shares_work=True, lag=3)),
-        (status(most_tasks=2), Seen(kind="inside", is_connected=True, shares_work=True, lag=3)),
-        (status(most_tasks=0), Seen(kind="inside", is_connected=True, lag=3)),
-        (status(most_tasks=5, at=NOW - 10_000), Seen(kind="inside", shares_work=True)),
-        (status(at=NOW - 9_999), Seen(kind="inside", is_connected=True, lag=3)),
-        (status(at=NOW - 10_000), Seen(kind="inside")),
+        (status(), TeamPresence(kind="inside", is_connected=True, lag=3)),
+        (status(lag=None), TeamPresence(kind="inside", is_connected=True)),
+        (status(batch={"tasks": 2}), TeamPresence(kind="inside", is_connected=True, shares_work=True, lag=3)),
+        (status(most_tasks=2), TeamPresence(kind="inside", is_connected=True, shares_work=True, lag=3)),
+        (status(most_tasks=0), TeamPresence(kind="inside", is_connected=True, lag=3)),
+        (status(most_tasks=5, at=NOW - 10_000), TeamPresence(kind="inside", shares_work=True)),
+        (status(at=NOW - 9_999), TeamPresence(kind="inside", is_connected=True, lag=3)),
+        (status(at=NOW - 10_000), TeamPresence(kind="inside")),
     ],
 )
-def test_a_team_inside_is_what_the_pipelines_status_says(said: Status | None, expected: Seen) -> None:
+def test_a_team_inside_is_what_the_pipelines_status_says(said: Status | None, expected: TeamPresence) -> None:
     assert seen_teams(said, None, (), (), NOW) == {"team-1": expected}
     # A group of its name, or a registration, does not make it one outside.
     told = seen_teams(said, groups(NOW, **{"team-1": group(2, True)}), ("team-1",), ("team-1",), NOW)
@@ -114,19 +114,19 @@ def test_what_is_no_status_says_nothing(value: bytes | None) -> None:
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        (group(1, True), Seen(kind="outside", is_connected=True)),
-        (group(2, True), Seen(kind="outside", is_connected=True, shares_work=True)),
-        (group(0, False, p0=7), Seen(kind="outside", lag=3)),
-        (group(1, True, p0=10), Seen(kind="outside", is_connected=True, lag=0)),
+        (group(1, True), TeamPresence(kind="outside", is_connected=True)),
+        (group(2, True), TeamPresence(kind="outside", is_connected=True, shares_work=True)),
+        (group(0, False, p0=7), TeamPresence(kind="outside", lag=3)),
+        (group(1, True, p0=10), TeamPresence(kind="outside", is_connected=True, lag=0)),
         # Only the partition without records was committed.
-        (group(0, False, p1=0), Seen(kind="outside")),
+        (group(0, False, p1=0), TeamPresence(kind="outside")),
         # The topic was made again since.
-        (group(0, False, p0=99, p1=99), Seen(kind="outside", lag=0)),
+        (group(0, False, p0=99, p1=99), TeamPresence(kind="outside", lag=0)),
     ],
 )
-def test_a_team_outside_is_what_its_group_says(found: GroupNow, expected: Seen) -> None:
+def test_a_team_outside_is_what_its_group_says(found: GroupNow, expected: TeamPresence) -> None:
     assert seen_teams(None, groups(mine=found), (), (), NOW) == {"mine": expected}
-    assert seen_teams(None, groups(NOW - 10_000, mine=found), (), (), NOW) == {"mine": Seen(kind="outside")}
+    assert seen_teams(None, groups(NOW - 10_000, mine=found), (), (), NOW) == {"mine": TeamPresence(kind="outside")}
 
 
 def test_a_group_that_reads_no_users_is_a_team_only_if_one_is_named_so() -> None:

@@ -9,8 +9,8 @@ import pytest
 from lastword.core.errors import LastwordError
 from lastword.core.record import Record
 from lastword.teams.board import tally as tally_module
-from lastword.teams.board.board_rows import Kept, rows_of
-from lastword.teams.board.tally import Entry, Place, Tally
+from lastword.teams.board.board_rows import KeptBoard, rows_of
+from lastword.teams.board.tally import JudgedRecord, SourcePartition, Tally
 from support.board_logs import ID, action, begun, kept_of, stats
 from support.board_reference import Recount, counted_by
 
@@ -18,7 +18,7 @@ PARTITIONS = 2
 
 
 def fresh(*topics: str) -> Tally:
-    tally = Kept().tally()
+    tally = KeptBoard().tally()
     for topic in topics or ("actions", "team_stats"):
         for partition in range(PARTITIONS):
             tally.begin(begun(topic, partition))
@@ -27,7 +27,7 @@ def fresh(*topics: str) -> Tally:
 
 def take(tally: Tally, topic: str, *values: tuple[bytes | None, bytes | None], start: int = 0) -> None:
     for offset, (key, value) in enumerate(values, start):
-        tally.take(Entry.of(topic, ID, Record(key, value, 0, offset, 1000 + offset)))
+        tally.take(JudgedRecord.of(topic, ID, Record(key, value, 0, offset, 1000 + offset)))
 
 
 def restarted(tally: Tally) -> Tally:
@@ -62,7 +62,7 @@ def test_counters_that_go_back_are_shown_and_marked_until_they_are_where_they_we
     marks = []
     for offset, (processed, flagged) in enumerate([(10, 2), (4, 1), (9, 2), (10, 2), (10, 1)]):
         take(tally, "team_stats", (b"a", stats("a", processed, flagged)), start=offset)
-        numbers = restarted(tally).counts[Place("team_stats", 0)].numbers["a"]
+        numbers = restarted(tally).counts[SourcePartition("team_stats", 0)].numbers["a"]
         marks.append((numbers.processed, numbers.flagged, numbers.is_reset))
     assert marks == [(10, 2, False), (4, 1, True), (9, 2, True), (10, 2, False), (10, 1, True)]
 
@@ -73,7 +73,7 @@ def test_a_tombstone_takes_the_numbers_away_and_leaves_the_badge() -> None:
     assert counted_by(tally) == Recount({}, {}, 0)
     assert tally.earned == {"a": {"first_stats": 1000}}
     take(tally, "team_stats", (b"a", stats("a", 1, 0)), start=3)
-    assert not tally.counts[Place("team_stats", 0)].numbers["a"].is_reset
+    assert not tally.counts[SourcePartition("team_stats", 0)].numbers["a"].is_reset
 
 
 def test_only_so_many_teams_have_room_and_refused_names_take_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,9 @@ def test_only_so_many_teams_have_room_and_refused_names_take_none_of_it(monkeypa
     assert counted_by(tally) == Recount({"a": 2, "b": 2, "c": 1}, {}, 10)
     assert tally.listed[-1].reason == "too_many_teams"
     # Three names, and all others together.
-    assert {team: sum(reasons.values()) for team, reasons in tally.counts[Place("actions", 0)].refused.items()} == {
+    assert {
+        team: sum(reasons.values()) for team, reasons in tally.counts[SourcePartition("actions", 0)].refused.items()
+    } == {
         "n0": 1,
         "n1": 1,
         "n2": 1,
@@ -109,36 +111,39 @@ def test_a_topic_that_was_made_again_is_counted_from_its_start_and_the_counts_st
     tally = fresh()
     take(tally, "actions", (None, action("a")), (None, action("a")))
     tally.begin(begun("actions", 0, identity="another", ended=5))
-    tally.take(Entry.of("actions", ID, Record(None, action("a"), 0, 2, 1)))
-    tally.take(Entry.of("actions", "another", Record(None, action("a"), 0, 0, 1)))
+    tally.take(JudgedRecord.of("actions", ID, Record(None, action("a"), 0, 2, 1)))
+    tally.take(JudgedRecord.of("actions", "another", Record(None, action("a"), 0, 0, 1)))
     assert counted_by(tally).actions == {"a": 3}
     # The old one was known to have three more.
-    assert tally.counts[Place("actions", 0)].missed == 3
+    assert tally.counts[SourcePartition("actions", 0)].missed == 3
 
 
 def test_what_expired_before_it_was_counted_is_told() -> None:
     tally = fresh()
     take(tally, "actions", (None, action("a")))
     tally.begin(begun("actions", 0, start=7))
-    tally.take(Entry.of("actions", ID, Record(None, action("a"), 0, 7, 1)))
-    assert (counted_by(restarted(tally)).actions, restarted(tally).counts[Place("actions", 0)].missed) == ({"a": 2}, 6)
+    tally.take(JudgedRecord.of("actions", ID, Record(None, action("a"), 0, 7, 1)))
+    assert (counted_by(restarted(tally)).actions, restarted(tally).counts[SourcePartition("actions", 0)].missed) == (
+        {"a": 2},
+        6,
+    )
 
 
 def test_a_log_that_was_cut_short_goes_on_at_its_end() -> None:
     tally = fresh()
     take(tally, "actions", *((None, action("a")) for _ in range(5)))
     tally.begin(begun("actions", 0, end=3))
-    assert tally.counts[Place("actions", 0)].next_offset == 3
+    assert tally.counts[SourcePartition("actions", 0)].next_offset == 3
 
 
 @pytest.mark.parametrize("value", [b"{", b"[]", b'{"format": 2}', b'{"format": 1}', b'{"format": 1, "numbers": 7}'])
 def test_a_row_that_is_not_the_boards_is_an_error_with_what_to_do(value: bytes) -> None:
     with pytest.raises(LastwordError, match="delete that topic to count anew"):
-        Kept().take(Record(b"actions/0", value, 0, 3, 0))
+        KeptBoard().take(Record(b"actions/0", value, 0, 3, 0))
 
 
 def test_rows_of_registered_teams_are_anybodys_and_pass_over_what_they_are_not() -> None:
-    kept = Kept()
+    kept = KeptBoard()
     for key, value in [
         (b"team/a", b'{"registered": 7}'),
         (b"team/b", b"{"),

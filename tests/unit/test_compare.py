@@ -11,14 +11,14 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from lastword.compare.key_order_merge import SHOWN, Comparison, Merge, joined, lower
-from lastword.compare.row_consistency import Row, Seen, contradict, only_log_starts_explain
+from lastword.compare.row_consistency import ComparedRow, SideAnswer, contradict, only_log_starts_explain
 from lastword.core.position import Position
 from lastword.core.record import Record
 from support.moving_sides import MovingSide, Rows, ends_of, rows_at
 
 KEYS = [bytes([letter]) for letter in b"abcdefgh"]
 PARTITIONS = 2
-Rule = Callable[[Seen, Seen], bool]
+Rule = Callable[[SideAnswer, SideAnswer], bool]
 
 # (key, value, partition, timestamp): few keys, so that they meet again; any partition, so that some live in two.
 entries = st.tuples(
@@ -48,15 +48,15 @@ def compared(first: MovingSide, second: MovingSide, *, one_log: bool = True) -> 
     return Merge(first, second, one_log=one_log, pause=lambda _: None).compare()
 
 
-def row(partition: int, offset: int, value: bytes = b"1", timestamp: int = 0) -> Row:
-    return Row(b"k", value, partition, offset, timestamp)
+def row(partition: int, offset: int, value: bytes = b"1", timestamp: int = 0) -> ComparedRow:
+    return ComparedRow(b"k", value, partition, offset, timestamp)
 
 
 def seen(
-    shown: Row | None, position: str, upto: str | None = None, *, log_start: str = "", topic_log_start: str = ""
-) -> Seen:
+    shown: ComparedRow | None, position: str, upto: str | None = None, *, log_start: str = "", topic_log_start: str = ""
+) -> SideAnswer:
     positions = (position, upto or position, log_start, topic_log_start or log_start)
-    return Seen(shown, *map(Position.parse, positions))
+    return SideAnswer(shown, *map(Position.parse, positions))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def seen(
         (seen(row(0, 5, timestamp=1), "0:9,1:3"), seen(row(1, 3, timestamp=1), "0:9,1:9"), False),
     ],
 )
-def test_what_a_lower_position_explains(one: Seen, other: Seen, expected: bool) -> None:
+def test_what_a_lower_position_explains(one: SideAnswer, other: SideAnswer, expected: bool) -> None:
     assert contradict(one, other) is expected
     assert contradict(other, one) is expected
 
@@ -113,12 +113,12 @@ def test_what_a_lower_position_explains(one: Seen, other: Seen, expected: bool) 
         (seen(row(0, 5, timestamp=2), "0:9,1:9"), seen(row(1, 3, timestamp=1), "0:9,1:9", log_start="0:5,1:0"), True),
     ],
 )
-def test_what_a_lower_log_start_explains(one: Seen, other: Seen, expected: bool) -> None:
+def test_what_a_lower_log_start_explains(one: SideAnswer, other: SideAnswer, expected: bool) -> None:
     assert (contradict(one, other), contradict(other, one)) == (expected, expected)
     assert (only_log_starts_explain(one, other), only_log_starts_explain(other, one)) == (not expected, not expected)
 
 
-def false_alarms(rule: Rule, log: list[Record], roll: random.Random) -> list[tuple[Seen, Seen]]:
+def false_alarms(rule: Rule, log: list[Record], roll: random.Random) -> list[tuple[SideAnswer, SideAnswer]]:
     """Answers of two readers of one log, each at some place between its positions, that the rule objects to."""
     readers = []
     for _ in range(2):
@@ -137,7 +137,7 @@ def false_alarms(rule: Rule, log: list[Record], roll: random.Random) -> list[tup
         readers.append((rows, (position, Position(upto), log_start, lower_bound(topic_log_start, dict(left)))))
     found = []
     for key in KEYS:
-        one, other = (Seen(rows.get(key), *positions) for rows, positions in readers)
+        one, other = (SideAnswer(rows.get(key), *positions) for rows, positions in readers)
         if rule(one, other):
             found.append((one, other))
     return found
@@ -288,7 +288,7 @@ def test_a_row_that_was_added_is_always_found_and_it_alone(
 ) -> None:
     assume(ends_of(log).get(partition, 0) > 0)
     start = lower_bound(somewhere(log, roll), dict.fromkeys(ends_of(log), 1))
-    ghost = Row(b"ee", b"1", partition, 0, 0)
+    ghost = ComparedRow(b"ee", b"1", partition, 0, 0)
     dice = roll if moving else None
     sides = [MovingSide(log, start, dice=dice, damage=lambda rows: rows.update({ghost.key: ghost}))]
     sides.insert(not added_first, MovingSide(log, start, dice=dice))
@@ -323,6 +323,6 @@ def test_equal_tables_are_read_once() -> None:
 
 
 def test_rows_are_joined_by_key() -> None:
-    one, two = ([Row(key, b"", 0, 0, 0) for key in keys] for keys in ([b"a", b"b", b"d"], [b"b", b"c"]))
+    one, two = ([ComparedRow(key, b"", 0, 0, 0) for key in keys] for keys in ([b"a", b"b", b"d"], [b"b", b"c"]))
     pairs = [(a and a.key, b and b.key) for a, b in joined(iter(one), iter(two))]
     assert pairs == [(b"a", None), (b"b", b"b"), (None, b"c"), (b"d", None)]

@@ -17,7 +17,7 @@ from lastword.replica.settings import ReplicaSettings
 from lastword.serve.changes.change_streams import Streams
 from lastword.serve.http.limits import Limits
 from lastword.serve.metrics import Metrics, Requests
-from lastword.serve.tables.position_wait import Waiting
+from lastword.serve.tables.position_wait import PositionWaits
 from lastword.serve.tables.row_streams import RowStreams
 from lastword.teams.board.judging import REASONS
 
@@ -111,7 +111,7 @@ def test_everything_a_replica_offers_is_on_its_page(name: str) -> None:
 def test_every_metric_is_on_the_page_of_operating() -> None:
     page = (DOCS / "operating.md").read_text()
     row_streams = RowStreams(Limits(), asyncio.to_thread)
-    made = Metrics([], Requests(), Streams(Limits(), Waiting(Limits())), row_streams)
+    made = Metrics([], Requests(), Streams(Limits(), PositionWaits(Limits())), row_streams)
     names = {f"{each.name}_total" if each.type == "counter" else each.name for each in made.collect()}
     assert len(names) >= 10
     assert [name for name in sorted(names) if f"`{name}`" not in page] == []

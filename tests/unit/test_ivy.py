@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import ExtraMissing, JarsUnavailable
-from lastword.jvm.ivy import Outcome, fetch_module, find_ivy
+from lastword.jvm.ivy import FetchOutcome, fetch_module, find_ivy
 from lastword.jvm.java import find_java
 
 PLUM = """\
@@ -99,7 +99,7 @@ def test_a_proxy_gets_its_password_and_the_error_does_not_show_it(
     tmp_path: Path, proxy: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", f"http://ann:se%20c%22r%5Cet@127.0.0.1:{proxy.getsockname()[1]}")
-    outcomes: list[Outcome] = []
+    outcomes: list[FetchOutcome] = []
     fetching = threading.Thread(target=lambda: outcomes.append(fetch_module(PLUM, tmp_path, find_java())))
     fetching.start()
     sent = password_sent_to(proxy)

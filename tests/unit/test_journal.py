@@ -12,22 +12,23 @@ import pytest
 
 from lastword.core.errors import ClusterUnreachable, LastwordError
 from lastword.kafka.client.connection import Connection
-from lastword.kafka.compaction.journal import Change, Entry, claimed, restore_left_behind
+from lastword.kafka.compaction.journal import JournalEntry, SettingChange, claimed, restore_left_behind
 
 NOWHERE = Connection(bootstrap_servers="127.0.0.1:1")
-ENTRY = Entry(
+ENTRY = JournalEntry(
     cluster_id="c",
     topic="users",
     topic_id="t",
-    changes={"segment.ms": Change(before=None, during="1000"), "x": Change(before="7", during="0.0")},
+    changes={"segment.ms": SettingChange(before=None, during="1000"), "x": SettingChange(before="7", during="0.0")},
 )
 
 _OWNER = """
 import sys, time
 from pathlib import Path
-from lastword.kafka.compaction.journal import Change, Entry, claimed
+from lastword.kafka.compaction.journal import SettingChange, JournalEntry, claimed
 with claimed(Path(sys.argv[1]), "c", "users") as claim:
-    claim.write(Entry(cluster_id="c", topic="users", topic_id="t", changes={"x": Change(before=None, during="1")}))
+    changes = {"x": SettingChange(before=None, during="1")}
+    claim.write(JournalEntry(cluster_id="c", topic="users", topic_id="t", changes=changes))
     print("held", flush=True)
     time.sleep(60)
 """

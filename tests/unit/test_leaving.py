@@ -15,7 +15,7 @@ from lastword.core.fold import fold
 from lastword.core.record import Record
 from lastword.replica.expired_rows import Leaving
 from lastword.replica.store.apply_batch import Applied
-from lastword.replica.store.row_layout import Place
+from lastword.replica.store.row_layout import PartitionPlace
 from lastword.replica.store.store import Store
 
 PARTITIONS = 3
@@ -51,7 +51,7 @@ class Log:
         self.starts = dict.fromkeys(range(PARTITIONS), 0)
         self.watched: dict[bytes | None, Record] = {}
         self._open()
-        self.store.apply([], {partition: Place(position=0) for partition in self.ends})
+        self.store.apply([], {partition: PartitionPlace(position=0) for partition in self.ends})
 
     def _open(self) -> None:
         self.store = Store(self._folder, readable=lambda value: value != BAD)
@@ -212,7 +212,7 @@ def full(tmp_path: Path) -> Iterator[Store]:
     """A thousand rows at the offsets 0 to 999."""
     store = Store(tmp_path, readable=lambda _: True)
     rows = [Record(b"%04d" % number, b"1", 0, number, 0) for number in range(1000)]
-    store.apply(rows, {0: Place(position=1000)})
+    store.apply(rows, {0: PartitionPlace(position=1000)})
     yield store
     store.close()
 
@@ -251,7 +251,7 @@ def test_where_no_row_is_below_the_log_start_nothing_is_read(full: Store) -> Non
     leaving.note({0: 0})
     assert not leaving.is_behind_first_look
     # Every row is written again, so the lowest offset of a row is 1000.
-    full.apply([Record(b"%04d" % n, b"2", 0, 1000 + n, 0) for n in range(1000)], {0: Place(position=2000)})
+    full.apply([Record(b"%04d" % n, b"2", 0, 1000 + n, 0) for n in range(1000)], {0: PartitionPlace(position=2000)})
     leaving.note({0: 10})
     assert leaving.step() is None
     assert (len(full), str(full.log_start)) == (1000, "0:10")
@@ -276,7 +276,7 @@ def test_a_partition_that_is_added_during_a_pass_is_left_alone(full: Store) -> N
     leaving = Leaving(full, slice_s=1e9, rows_at_once=30)
     leaving.note({0: 50})
     leaving.step()
-    full.apply([Record(b"zzz", b"1", 7, 0, 0)], {7: Place(position=1)})
+    full.apply([Record(b"zzz", b"1", 7, 0, 0)], {7: PartitionPlace(position=1)})
     while leaving.is_under_way:
         leaving.step()
     assert full.get(b"zzz") == Record(b"zzz", b"1", 7, 0, 0)

@@ -18,11 +18,11 @@ from lastword.serve.http.limits import Limits
 from lastword.serve.http.routes import Kind, is_write, parameters, route_of
 from lastword.serve.openapi.document import document
 from lastword.serve.openapi.operations import CODES
-from lastword.serve.running import Wanted
+from lastword.serve.running import TableToServe
 
 PAGE = (Path(__file__).parents[2] / "docs/http.md").read_text()
 TABLES = [
-    Wanted.parse(text)
+    TableToServe.parse(text)
     for text in ("users=a", "numbers=b,key=int,value=int", "blobs=c,key=bytes,value=bytes", "objects=d,key=json")
 ]
 FILES = page_files()
@@ -138,7 +138,7 @@ def test_limits_are_in_the_schemas() -> None:
 
 
 def test_the_short_routes_are_there_only_for_a_table_served_as_users() -> None:
-    made = json.loads(document([Wanted.parse("other=a")], Limits(), FILES))
+    made = json.loads(document([TableToServe.parse("other=a")], Limits(), FILES))
     assert [path for path in made["paths"] if path.startswith("/users")] == []
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from lastword.core.position import Position
 from lastword.pipeline.plan.plan import KeptTable, Pipeline, Rule, Source
-from lastword.pipeline.running.pipeline_status import Standing
-from lastword.pipeline.running.progress import Progress
+from lastword.pipeline.running.pipeline_status import PipelineStatus
+from lastword.pipeline.running.progress import PartitionProgress
 
 
 def rule(name: str, to: str) -> Rule:
@@ -21,9 +21,9 @@ def test_the_status_tells_of_the_most_tasks_that_ever_shared_the_work_whatever_t
         rules=(rule("team-1", "actions"),),
         tables=(),
     )
-    standing = Standing(plan)
+    standing = PipelineStatus(plan)
     assert standing.row(None)["most_tasks"] == 0
-    of_before = Progress(next_offset=1, source_id="a", generation=1, owner="me", most_tasks=5)
+    of_before = PartitionProgress(next_offset=1, source_id="a", generation=1, owner="me", most_tasks=5)
     standing.committed(
         {0: of_before, 1: replace(of_before, most_tasks=1)}, tasks=1, records=1, newest_ms=None, seconds=0.1
     )
@@ -38,5 +38,5 @@ def test_the_status_names_each_topic_that_the_rules_write_to_once_and_the_tables
         rules=(rule("team-1", "actions"), rule("team-2", "alerts"), rule("team-3", "actions")),
         tables=(KeptTable(topic="team_stats", key="team", counters={}),),
     )
-    row = Standing(plan).row(Position({0: 5}))
+    row = PipelineStatus(plan).row(Position({0: 5}))
     assert (row["source"], row["emits"], [*row["tables"]]) == ("new_users", ["actions", "alerts"], ["team_stats"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import grimp
@@ -61,3 +62,14 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
             break
         imports = left
     assert sorted(imports) == []
+
+
+def test_a_class_name_stands_once_in_the_package() -> None:
+    names = [
+        node.name
+        for path in PACKAGE.rglob("*.py")
+        if "bench" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert sorted(name for name, count in Counter(names).items() if count > 1) == []

@@ -8,7 +8,7 @@ from itertools import islice
 import msgspec
 import pytest
 
-from lastword.teams.users.generated_users import USER_SCHEMA, User, number_of, users
+from lastword.teams.users.generated_users import USER_SCHEMA, GeneratedUser, number_of, users
 from support.fifteen_rules import ACTIONS, RULES, expected_matches
 
 MANY = list(islice(users(seed=0), 20_000))
@@ -31,7 +31,7 @@ def test_a_user_has_the_fields_of_the_schema_in_its_order_with_its_types() -> No
 
 
 def test_a_user_of_a_number_and_a_seed_is_this_one_for_ever() -> None:
-    assert next(users(seed=7, start=1234)) == User(
+    assert next(users(seed=7, start=1234)) == GeneratedUser(
         email="john.doe.1234@fastmail.example",
         credit_card_number="343433294418598",
         company_name="Heron GmbH",

@@ -10,7 +10,7 @@ from statistics import median
 from lastword.bench.pipeline_topics import Topics
 from lastword.bench.rounds import fresh_topic
 from lastword.kafka.client.transactions import Outgoing, Transactions
-from lastword.pipeline.running.progress import Progress, newest_progress, progress_record, transactional_id
+from lastword.pipeline.running.progress import PartitionProgress, newest_progress, progress_record, transactional_id
 
 TAKING, READING, COMMITTING = "taking the id", "reading the progress", "a transaction of 10 records"
 _TIMES = 20
@@ -29,7 +29,7 @@ def task_costs_ms(topics: Topics) -> dict[str, float]:
         yield
         spent[what].append((time.monotonic() - began) * 1000)
 
-    progress = Progress(next_offset=0, source_id="", generation=1, owner="")
+    progress = PartitionProgress(next_offset=0, source_id="", generation=1, owner="")
     action = Outgoing(topics.actions, b'{"team": "team-1"}')
     with fresh_topic(topics.connection, topics.changelog, partitions=1):
         record = progress_record(topics.changelog, 0, progress)

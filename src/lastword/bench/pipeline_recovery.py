@@ -12,7 +12,7 @@ from lastword.bench.pipeline_topics import RATE, Topics, writing
 from lastword.bench.rounds import Plan, lastword
 from lastword.core.errors import LastwordError
 from lastword.kafka.client.reading import follow, log_bounds
-from lastword.pipeline.running.progress import Progress
+from lastword.pipeline.running.progress import PartitionProgress
 
 _PATIENCE_S = 180.0
 
@@ -72,7 +72,7 @@ class Commits:
                 return taken, time.monotonic()
         raise LastwordError(f"benchmark: no commit of {self._topics.app} came for {_PATIENCE_S:.0f} s")
 
-    def _followed(self) -> Iterator[tuple[int, Progress]]:
+    def _followed(self) -> Iterator[tuple[int, PartitionProgress]]:
         """Ends when nothing has come for long."""
         connection, changelog = self._topics.connection, self._topics.changelog
         give_up_at = time.monotonic() + _PATIENCE_S
@@ -86,4 +86,4 @@ class Commits:
             elif time.monotonic() > give_up_at:
                 return
             for record in records:
-                yield record.partition, Progress.from_json(record.value or b"")
+                yield record.partition, PartitionProgress.from_json(record.value or b"")

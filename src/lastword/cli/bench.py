@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lastword.cli import options
-from lastword.cli.output import Progress, note, print_json, print_table, styled
+from lastword.cli.output import ProgressLine, note, print_json, print_table, styled
 from lastword.core.home import default_home, default_jars
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def bench(args: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         # As on Ctrl-C, what was started is ended and what was made is removed.
         signal.signal(number, signal.default_int_handler)
-    progress = Progress()
+    progress = ProgressLine()
     benches = {
         "load": bench_load,
         "read": bench_read,

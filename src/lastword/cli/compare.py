@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lastword.cli import options
-from lastword.cli.output import Progress, counted, note, print_json, print_table, shown, styled
+from lastword.cli.output import ProgressLine, counted, note, print_json, print_table, shown, styled
 
 if TYPE_CHECKING:
     from lastword.compare.key_order_merge import Comparison, Difference
-    from lastword.compare.row_consistency import Row
-    from lastword.compare.two_servers import Outcome
+    from lastword.compare.row_consistency import ComparedRow
+    from lastword.compare.two_servers import ComparisonOutcome
 
 _VALUE_LETTERS = 60
 
@@ -61,18 +61,18 @@ def compare(args: argparse.Namespace) -> int:
 class _TableProgress:
     def __init__(self) -> None:
         self._table = ""
-        self._progress = Progress()
+        self._progress = ProgressLine()
 
     def tell(self, table: str, done: int, total: int) -> None:
         if table != self._table:
-            self._table, self._progress = table, Progress(f"comparing {table}")
+            self._table, self._progress = table, ProgressLine(f"comparing {table}")
         self._progress.share(done, min(1.0, done / total) if total else None)
 
     def clear(self) -> None:
         self._progress.clear()
 
 
-def _print(outcome: Outcome, urls: tuple[str, str]) -> None:
+def _print(outcome: ComparisonOutcome, urls: tuple[str, str]) -> None:
     print(styled(_line(outcome), "green" if outcome.is_equal else "red"))
     found = outcome.comparison
     if found is None or not found.differences:
@@ -89,7 +89,7 @@ def _print(outcome: Outcome, urls: tuple[str, str]) -> None:
         print(styled(f"  the first {len(found.differences)} of {found.different}", "dim"))
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: ComparisonOutcome) -> str:
     found = outcome.comparison
     if found is None:
         return f"{outcome.table}: not equal, there is no such table at {' and '.join(outcome.missing_at)}"
@@ -115,7 +115,7 @@ def _log_starts(found: Comparison) -> str:
     return f" ({first} and {second})" if apart else ""
 
 
-def _told(outcome: Outcome) -> dict[str, Any]:
+def _told(outcome: ComparisonOutcome) -> dict[str, Any]:
     found: Comparison | None = outcome.comparison
     told: dict[str, Any] = {"table": outcome.table, "equal": outcome.is_equal}
     if found is None:
@@ -141,7 +141,7 @@ def _told(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _row_told(row: Row | None, value: str) -> dict[str, Any] | None:
+def _row_told(row: ComparedRow | None, value: str) -> dict[str, Any] | None:
     if row is None:
         return None
     told = {"partition": row.partition, "offset": row.offset, "timestamp": row.timestamp, "value": value}
@@ -162,7 +162,7 @@ def _shortened(difference: Difference) -> tuple[str, str]:
     return _cut(first, begin), _cut(second, begin)
 
 
-def _text(row: Row | None, *, with_headers: bool) -> str:
+def _text(row: ComparedRow | None, *, with_headers: bool) -> str:
     if row is None:
         return "no row"
     told = row.value

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lastword.cli import options
-from lastword.cli.output import Progress, styled
+from lastword.cli.output import ProgressLine, styled
 from lastword.core.errors import ClusterUnreachable
 from lastword.core.home import default_home, default_jars
 
@@ -90,7 +90,7 @@ def users(args: argparse.Namespace) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
-    progress = Progress("users")
+    progress = ProgressLine("users")
     written = write_users(
         connection,
         topic=args.topic,
@@ -110,7 +110,7 @@ def _cluster_of_its_own() -> tuple[LocalCluster, Connection]:
     """A fresh cluster on a free port: the play needs none of the user's, and leaves nothing behind."""
     from lastword.kafka.broker.local_cluster import LocalCluster
 
-    progress = Progress()
+    progress = ProgressLine()
     cluster = LocalCluster.fresh(default_jars(default_home()), "demo", tell=progress.line)
     try:
         began = cluster.start(port=0)

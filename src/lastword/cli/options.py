@@ -14,7 +14,7 @@ from lastword.core.home import default_home, default_jars
 from lastword.core.position import Position
 
 if TYPE_CHECKING:
-    from lastword.cli.output import Progress
+    from lastword.cli.output import ProgressLine
     from lastword.kafka.broker.local_cluster import LocalCluster
     from lastword.kafka.broker.security import Security
     from lastword.kafka.client.connection import Connection
@@ -185,7 +185,7 @@ def local_cluster(name: str, tell: Callable[[str], None], *, owned: bool = False
     return LocalCluster.at(home, default_jars(home), name, owned=owned, tell=tell)
 
 
-def upkeep(progress: Progress) -> Upkeep:
+def upkeep(progress: ProgressLine) -> Upkeep:
     """What `up` runs on the local cluster."""
     from lastword.up.control import Upkeep
 

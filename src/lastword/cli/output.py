@@ -95,7 +95,7 @@ def size(count: int | None) -> str:
     return f"{amount:.1f} TiB"
 
 
-class Progress:
+class ProgressLine:
     """One line on stderr that is written over, on a terminal only; silent in a pipe."""
 
     def __init__(self, label: str = "") -> None:

@@ -82,9 +82,9 @@ def serve(args: argparse.Namespace) -> int:
     from lastword.serve.http.access_log import AccessLog
     from lastword.serve.http.limits import Limits
     from lastword.serve.http.tokens import tokens_of
-    from lastword.serve.running import Front, Wanted, running
+    from lastword.serve.running import Front, TableToServe, running
 
-    wanted = [Wanted.parse(text) for text in args.table]
+    wanted = [TableToServe.parse(text) for text in args.table]
     access = AccessLog(sys.stdout.buffer) if args.access_log else None
     front = Front(
         port=args.port,

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import NamedTuple
 
-from lastword.compare.remote_table import Page, Side, Whereabouts
-from lastword.compare.row_consistency import Row, Seen, concerned, contradict, only_log_starts_explain
+from lastword.compare.remote_table import RemotePage, Side, Whereabouts
+from lastword.compare.row_consistency import ComparedRow, SideAnswer, concerned, contradict, only_log_starts_explain
 from lastword.core.errors import BadInput
 from lastword.core.position import Position
 
@@ -30,14 +30,14 @@ _PAUSES_S = (0.0, 0.05, 0.1, 0.2, 0.2, 0.3, 0.3)
 _LOOKS = 4
 _NOWHERE = Position()
 
-Pair = tuple[Row | None, Row | None]
+Pair = tuple[ComparedRow | None, ComparedRow | None]
 Tell = Callable[[int], None]
 
 
 class Difference(NamedTuple):
     key: bytes
-    first: Row | None
-    second: Row | None
+    first: ComparedRow | None
+    second: ComparedRow | None
 
 
 @dataclass(kw_only=True)
@@ -59,9 +59,9 @@ class Comparison:
 
 
 class _Look(NamedTuple):
-    """The rows of some keys on one side, with their positions and log starts as in Seen."""
+    """The rows of some keys on one side, with their positions and log starts as in SideAnswer."""
 
-    rows: dict[bytes, Row]
+    rows: dict[bytes, ComparedRow]
     position: Position
     log_start: Position
     after: Whereabouts
@@ -70,8 +70,8 @@ class _Look(NamedTuple):
     def upto(self) -> Position:
         return self.after.position
 
-    def seen(self, key: bytes) -> Seen:
-        return Seen(self.rows.get(key), self.position, self.upto, self.log_start, self.after.topic_log_start)
+    def seen(self, key: bytes) -> SideAnswer:
+        return SideAnswer(self.rows.get(key), self.position, self.upto, self.log_start, self.after.topic_log_start)
 
 
 class Merge:
@@ -115,7 +115,7 @@ class Merge:
                 return found
             cursor, done = following, last
 
-    def _stretch(self, cursor: str | None, last: bytes | None, one: list[Row], two: list[Row]) -> None:
+    def _stretch(self, cursor: str | None, last: bytes | None, one: list[ComparedRow], two: list[ComparedRow]) -> None:
         differing: dict[bytes, Pair] = {}
         for first, second in joined(_upto(one, last), _upto(two, last)):
             if self._same(first, second):
@@ -170,7 +170,7 @@ class Merge:
         """The rows of the keys, from the cursor to the last key: more than a page when rows have come meanwhile."""
         page = side.page(cursor, reach)
         # For what later pages have, it is true as well.
-        position, log_start, rows = page.position, self._log_starts[side], dict[bytes, Row]()
+        position, log_start, rows = page.position, self._log_starts[side], dict[bytes, ComparedRow]()
         while True:
             rows |= {row.key: row for row in page.rows if row.key in keys}
             if page.following is None or (last is not None and page.rows[-1].key >= last):
@@ -186,13 +186,13 @@ class Merge:
         partitions = set[int]().union(*(concerned(*pair) for pair in differing.values()))
         return Position({partition: upto[partition] for partition in partitions if partition in upto})
 
-    def _same(self, one: Row | None, other: Row | None) -> bool:
+    def _same(self, one: ComparedRow | None, other: ComparedRow | None) -> bool:
         if self._one_log or one is None or other is None:
             return one == other
         return (one.value, one.headers) == (other.value, other.headers)
 
 
-def joined(one: Iterator[Row], two: Iterator[Row]) -> Iterator[Pair]:
+def joined(one: Iterator[ComparedRow], two: Iterator[ComparedRow]) -> Iterator[Pair]:
     """The rows of two sides by key, in key order; None beside a row that only one side has."""
     first, second = next(one, None), next(two, None)
     while first is not None or second is not None:
@@ -212,11 +212,11 @@ def lower(one: Position, other: Position) -> Position:
     return Position({p: min(one.get(p, 0), other.get(p, 0)) for p in one.keys() | other.keys()})
 
 
-def _end(one: Page, two: Page) -> tuple[bytes | None, str | None]:
+def _end(one: RemotePage, two: RemotePage) -> tuple[bytes | None, str | None]:
     """The last key that both pages tell about, and the cursor after it; None when both are the last page."""
     ends = [(page.rows[-1].key, page.following) for page in (one, two) if page.following is not None]
     return min(ends, default=(None, None), key=lambda end: end[0] or b"")
 
 
-def _upto(rows: list[Row], last: bytes | None) -> Iterator[Row]:
+def _upto(rows: list[ComparedRow], last: bytes | None) -> Iterator[ComparedRow]:
     return iter(rows) if last is None else takewhile(lambda row: row.key <= last, rows)

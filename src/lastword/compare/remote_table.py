@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from lastword.compare.row_consistency import Row
+from lastword.compare.row_consistency import ComparedRow
 from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput
 from lastword.core.http_client import Server, ServerRefused
@@ -16,10 +16,10 @@ from lastword.core.position import Position
 _NOT_REACHED = ("position_not_reached", "too_many_waiting")
 
 
-class Page(NamedTuple):
+class RemotePage(NamedTuple):
     """Rows in key order, the cursor to those after them (None after the last), and the position they have."""
 
-    rows: list[Row]
+    rows: list[ComparedRow]
     following: str | None
     position: Position
 
@@ -33,14 +33,14 @@ class Whereabouts(NamedTuple):
 
 
 class Side(Protocol):
-    def page(self, cursor: str | None, reach: Position) -> Page:
+    def page(self, cursor: str | None, reach: Position) -> RemotePage:
         """The page at a cursor, once the side has reached the position, or has not for as long as it waits."""
 
     def whereabouts(self) -> Whereabouts:
         """How far the side is now: at least as far as all that it has answered."""
 
 
-class Standing(msgspec.Struct, frozen=True):
+class RemoteStatus(msgspec.Struct, frozen=True):
     """What a server says of a table."""
 
     name: str
@@ -57,10 +57,10 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 class _Tables(msgspec.Struct):
-    tables: list[Standing]
+    tables: list[RemoteStatus]
 
 
-class _Row(msgspec.Struct, gc=False):
+class _RemoteRow(msgspec.Struct, gc=False):
     partition: int
     offset: int
     timestamp: int
@@ -73,12 +73,12 @@ class _Row(msgspec.Struct, gc=False):
 
 
 class _Page(msgspec.Struct):
-    rows: list[_Row]
+    rows: list[_RemoteRow]
     next: str | None
     position: str
 
 
-def tables_of(server: Server) -> dict[str, Standing]:
+def tables_of(server: Server) -> dict[str, RemoteStatus]:
     """All that a server serves, by name."""
     return {standing.name: standing for standing in server.get("/tables", {}, _Tables).tables}
 
@@ -86,7 +86,7 @@ def tables_of(server: Server) -> dict[str, Standing]:
 class ServedSide:
     """A table of a server."""
 
-    def __init__(self, server: Server, standing: Standing) -> None:
+    def __init__(self, server: Server, standing: RemoteStatus) -> None:
         self.url = server.url
         self.name = standing.name
         self._server = server
@@ -95,7 +95,7 @@ class ServedSide:
         # Partitions that did not get where the other side was: they are not waited for again.
         self.behind: dict[int, int] = {}
 
-    def page(self, cursor: str | None, reach: Position) -> Page:
+    def page(self, cursor: str | None, reach: Position) -> RemotePage:
         query = {} if cursor is None else {"cursor": cursor}
         wanted = Position({p: offset for p, offset in reach.items() if p not in self.behind})
         if wanted:
@@ -112,10 +112,10 @@ class ServedSide:
         now = self.standing()
         return Whereabouts(*(Position.parse(text) for text in (now.position, now.log_start, now.topic_log_start)))
 
-    def standing(self) -> Standing:
-        return self._server.get(self._path, {}, Standing)
+    def standing(self) -> RemoteStatus:
+        return self._server.get(self._path, {}, RemoteStatus)
 
-    def _asked(self, query: dict[str, str]) -> Page:
+    def _asked(self, query: dict[str, str]) -> RemotePage:
         told = self._server.get(f"{self._path}/rows", query, _Page)
         rows = list(map(self._row, told.rows))
         if any(one.key >= other.key for one, other in pairwise(rows)):
@@ -124,9 +124,9 @@ class ServedSide:
                 f"{self.name} at {self.url} has keys that the codec {self._key_codec.name} does not show to the byte: "
                 "serve it with key=bytes on both sides and compare again"
             )
-        return Page(rows, told.next if rows else None, Position.parse(told.position))
+        return RemotePage(rows, told.next if rows else None, Position.parse(told.position))
 
-    def _row(self, told: _Row) -> Row:
+    def _row(self, told: _RemoteRow) -> ComparedRow:
         key = self._key_codec.from_json(told.key) if isinstance(told.key, msgspec.Raw) else told.key_base64
         value = bytes(told.value) if isinstance(told.value, msgspec.Raw) else f"base64 {told.value_base64}".encode()
-        return Row(key, value, told.partition, told.offset, told.timestamp, bytes(told.headers))
+        return ComparedRow(key, value, told.partition, told.offset, told.timestamp, bytes(told.headers))

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from lastword.core.position import Position
 
 
-class Row(NamedTuple):
+class ComparedRow(NamedTuple):
     key: bytes
     # As JSON, or what stands for bytes that the codec can't read.
     value: bytes
@@ -36,10 +36,10 @@ class Row(NamedTuple):
 _NOWHERE = Position()
 
 
-class Seen(NamedTuple):
+class SideAnswer(NamedTuple):
     """What one side answered about a key."""
 
-    row: Row | None
+    row: ComparedRow | None
     # The answer has everything before it.
     position: Position
     # The answer has nothing from there on.
@@ -50,7 +50,7 @@ class Seen(NamedTuple):
     topic_log_start: Position = _NOWHERE
 
 
-def contradict(one: Seen, other: Seen) -> bool:
+def contradict(one: SideAnswer, other: SideAnswer) -> bool:
     """Whether the two answers can't both be right: no difference of position or log start explains them."""
     if one.row == other.row:
         return False
@@ -59,22 +59,22 @@ def contradict(one: Seen, other: Seen) -> bool:
     return _is_outside_of_its_log(one) or _is_outside_of_its_log(other) or _misses(one, other) or _misses(other, one)
 
 
-def only_log_starts_explain(one: Seen, other: Seen) -> bool:
+def only_log_starts_explain(one: SideAnswer, other: SideAnswer) -> bool:
     """Whether two answers differ in a way that no difference of position explains, but one of log starts does."""
     as_if_none_left = (seen._replace(topic_log_start=_NOWHERE) for seen in (one, other))
     return not contradict(one, other) and contradict(*as_if_none_left)
 
 
-def concerned(one: Row | None, other: Row | None) -> set[int]:
+def concerned(one: ComparedRow | None, other: ComparedRow | None) -> set[int]:
     """The partitions on which it depends whether two rows are explained."""
     return {row.partition for row in (one, other) if row is not None}
 
 
-def _place(row: Row) -> tuple[int, int]:
+def _place(row: ComparedRow) -> tuple[int, int]:
     return row.partition, row.offset
 
 
-def _is_outside_of_its_log(seen: Seen) -> bool:
+def _is_outside_of_its_log(seen: SideAnswer) -> bool:
     """Whether the row lies past all that its side has read, or before the log start that its side has reached."""
     row = seen.row
     if row is None:
@@ -82,7 +82,7 @@ def _is_outside_of_its_log(seen: Seen) -> bool:
     return not seen.log_start.get(row.partition, 0) <= row.offset < seen.upto.get(row.partition, 0)
 
 
-def _misses(one: Seen, other: Seen) -> bool:
+def _misses(one: SideAnswer, other: SideAnswer) -> bool:
     """Whether `one` should show the row of `other`, or a newer one, and shows neither."""
     row, shown = other.row, one.row
     if row is None or one.position.get(row.partition, 0) <= row.offset:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lastword.compare.key_order_merge import Comparison, Merge
-from lastword.compare.remote_table import ServedSide, Standing, tables_of
+from lastword.compare.remote_table import RemoteStatus, ServedSide, tables_of
 from lastword.core.codecs import Codec, codec_named
 from lastword.core.errors import BadInput
 from lastword.core.http_client import Address, Server
@@ -20,7 +20,7 @@ _COMPARABLE = ("ready", "connecting")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class ComparisonOutcome:
     """How two sides of a table compare: `comparison` is None where only one server has the table, or neither."""
 
     table: str
@@ -37,7 +37,7 @@ class Outcome:
         return self.comparison is not None and self.comparison.different == 0
 
 
-def compared(first: Address, second: Address, *, token: str | None, tell: Tell) -> Iterator[Outcome]:
+def compared(first: Address, second: Address, *, token: str | None, tell: Tell) -> Iterator[ComparisonOutcome]:
     """The tables that the addresses name, one after the other; all of both servers where neither names one."""
     if first.table and second.table and first.table != second.table:
         raise BadInput(f"{first.table} and {second.table} are two tables: give one, or serve both under one name")
@@ -60,7 +60,7 @@ def compared(first: Address, second: Address, *, token: str | None, tell: Tell) 
             server.close()
 
 
-Served = tuple[dict[str, Standing], dict[str, Standing]]
+Served = tuple[dict[str, RemoteStatus], dict[str, RemoteStatus]]
 Servers = tuple[Server, Server]
 
 
@@ -76,7 +76,7 @@ def _check(name: str, servers: Servers, served: Served) -> None:
         )
 
 
-def _check_state(server: Server, standing: Standing) -> None:
+def _check_state(server: Server, standing: RemoteStatus) -> None:
     if standing.state == "failed":
         raise BadInput(f"{standing.name} at {server.url} has failed: the output of that server says what to do")
     if standing.state not in _COMPARABLE or standing.rows is None:
@@ -86,13 +86,13 @@ def _check_state(server: Server, standing: Standing) -> None:
         )
 
 
-def _outcome(name: str, servers: Servers, served: Served, tell: Tell) -> Outcome:
+def _outcome(name: str, servers: Servers, served: Served, tell: Tell) -> ComparisonOutcome:
     one, two = (tables.get(name) for tables in served)
     if one is None or two is None:
         missing = tuple(s.url for s, standing in zip(servers, (one, two), strict=True) if standing is None)
         known = one or two
         assert known is not None  # noqa: S101  the name is one of theirs
-        return Outcome(table=name, key_codec=codec_named(known.key), missing_at=missing)
+        return ComparisonOutcome(table=name, key_codec=codec_named(known.key), missing_at=missing)
     sides = (ServedSide(servers[0], one), ServedSide(servers[1], two))
     total = max(one.rows or 0, two.rows or 0)
     merge = Merge(*sides, one_log=one.topic_id == two.topic_id, tell=lambda done: tell(name, done, total))
@@ -104,7 +104,7 @@ def _outcome(name: str, servers: Servers, served: Served, tell: Tell) -> Outcome
         if before.topic_id != after.topic_id:
             raise BadInput(f"the topic of {name} at {server.url} was made anew meanwhile: compare again")
     topics = None if one.topic_id == two.topic_id else (one.topic_id or "?", two.topic_id or "?")
-    return Outcome(
+    return ComparisonOutcome(
         table=name,
         key_codec=codec_named(one.key),
         comparison=comparison,
@@ -113,7 +113,7 @@ def _outcome(name: str, servers: Servers, served: Served, tell: Tell) -> Outcome
     )
 
 
-def _notes(sides: tuple[ServedSide, ServedSide], now: tuple[Standing, Standing]) -> Iterator[str]:
+def _notes(sides: tuple[ServedSide, ServedSide], now: tuple[RemoteStatus, RemoteStatus]) -> Iterator[str]:
     for side, standing in zip(sides, now, strict=True):
         if side.behind:
             goal = ",".join(f"{partition}:{offset}" for partition, offset in sorted(side.behind.items()))

@@ -51,7 +51,7 @@ def jar_filename(group: str, artifact: str, version: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class FetchOutcome:
     """What became of a fetch: the packages it could not get (`group:artifact:version`) and why."""
 
     succeeded: bool
@@ -76,7 +76,7 @@ def fetch_module(
     transitively: bool = False,
     on_fetched: Callable[[int], None] = lambda _: None,
     stall_seconds: float = STALL_SECONDS,
-) -> Outcome:
+) -> FetchOutcome:
     """Fetch what the text of an ivy.xml names into `folder/jars`, telling the count; no Ivy is left however it ends."""
     (folder / "ivy.xml").write_text(module, encoding="utf-8")
     (folder / "settings.xml").write_text(_settings(transitively), encoding="utf-8")
@@ -94,7 +94,7 @@ def _run(
     trusted: tuple[bytes, ...],
     on_fetched: Callable[[int], None],
     stall_seconds: float,
-) -> Outcome:
+) -> FetchOutcome:
     with subprocess.Popen(
         ["/bin/sh", "-c", _TETHER, "ivy", *_command(java, folder, trusted)],
         cwd=folder,
@@ -106,7 +106,7 @@ def _run(
         start_new_session=True,  # a Ctrl-C is for us: the shell must live on to end Ivy
     ) as ivy:
         unresolved, reason = _read_report(_lines(ivy, stall_seconds), on_fetched)
-    return Outcome(succeeded=ivy.returncode == 0, unresolved=unresolved, reason=reason)
+    return FetchOutcome(succeeded=ivy.returncode == 0, unresolved=unresolved, reason=reason)
 
 
 def _settings(transitively: bool) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from lastword.core.errors import DiskFull, LastwordError
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
-from lastword.kafka.topics.topic_snapshot import Glance, Lookout
+from lastword.kafka.topics.topic_snapshot import PendingProbe, TopicProbe
 from lastword.replica.damages import MOST
 from lastword.replica.state import State
 
@@ -35,8 +35,8 @@ class EndWatch:
     def __init__(self, connection: Connection, topic: str) -> None:
         self._connection = connection
         self._topic = topic
-        self._lookout: Lookout | None = None
-        self._glance: Glance | None = None
+        self._lookout: TopicProbe | None = None
+        self._glance: PendingProbe | None = None
         # Whether the last answer was one.
         self.is_known = False
 
@@ -44,7 +44,7 @@ class EndWatch:
         """The high watermarks, if an answer has come since the last look."""
         try:
             if self._glance is None:
-                self._lookout = self._lookout or Lookout(self._connection, self._topic)
+                self._lookout = self._lookout or TopicProbe(self._connection, self._topic)
                 self._glance = self._lookout.glance()
             if not self._glance.is_over:
                 return None

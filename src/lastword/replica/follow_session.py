@@ -18,7 +18,7 @@ from lastword.core.errors import BadInput, ClusterUnreachable, NotFound, Positio
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.feed import Epoch, Feed, Heard
-from lastword.kafka.topics.topic_snapshot import Glance, Lookout, Present
+from lastword.kafka.topics.topic_snapshot import PendingProbe, Present, TopicProbe
 from lastword.replica.catch_up import Arrival
 from lastword.replica.expired_rows import Leaving
 from lastword.replica.folder import ReplicaFolder
@@ -26,7 +26,7 @@ from lastword.replica.ghost_sweep import sweep
 from lastword.replica.history_check import Moved, how_the_past_moved
 from lastword.replica.settings import ReplicaSettings
 from lastword.replica.state import State
-from lastword.replica.store.row_layout import Place, place_at
+from lastword.replica.store.row_layout import PartitionPlace, place_at
 from lastword.replica.store.store import Identity, Store
 from lastword.replica.watching import Watchers
 
@@ -38,14 +38,14 @@ _LOOK_AGAIN_S = 0.5
 _ABSENT_AFTER = 3
 
 
-class Session:
+class FollowSession:
     """`tell` hears how it stands after every step, with the high watermarks as they are known."""
 
     def __init__(
         self,
         *,
         connection: Connection,
-        lookout: Lookout,
+        lookout: TopicProbe,
         wanted: Identity,
         store: Store,
         folder: ReplicaFolder,
@@ -85,7 +85,7 @@ class Session:
         self._to_sweep = {p for p, place in store.places.items() if place.deletes_uncertain}
         self._ledger = store.ledger
         self._away: str | None = None
-        self._glance: Glance | None = None
+        self._glance: PendingProbe | None = None
         self._in_doubt = False
         self._asked_from = store.position
 
@@ -229,7 +229,7 @@ class Session:
                 self._note_moment()
             self._arrival.note(partition, end)
 
-    def _needs_sweep(self, partition: int, place: Place) -> bool:
+    def _needs_sweep(self, partition: int, place: PartitionPlace) -> bool:
         away_ms = now_ms() - place.caught_up_at
         # A clock that was set back tells nothing.
         return partition in self._to_sweep or (place.holes and not 0 <= away_ms <= self._retention_ms)

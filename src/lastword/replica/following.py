@@ -21,10 +21,10 @@ from lastword.core.errors import (
 )
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
-from lastword.kafka.topics.topic_snapshot import Lookout, Present
+from lastword.kafka.topics.topic_snapshot import Present, TopicProbe
 from lastword.replica.building.long_work import Pace, Stopped
 from lastword.replica.failures import EndWatch, RetryPauses, damaged_too_often, failed_state
-from lastword.replica.follow_session import Session
+from lastword.replica.follow_session import FollowSession
 from lastword.replica.history_check import Moved, how_the_past_moved
 from lastword.replica.owned_store import OwnedStore
 from lastword.replica.settings import ReplicaSettings
@@ -200,7 +200,7 @@ class Follower:
         self._open_store()
         if self._owned.store is None:
             self._leave_the_disk_alone()
-        lookout, looked_at = Lookout(self._connection, self._topic), now_ms()
+        lookout, looked_at = TopicProbe(self._connection, self._topic), now_ms()
         now = lookout.look()
         wanted = self._identity(now)
         known = self._owned.store
@@ -211,7 +211,7 @@ class Follower:
             self._moved = how_the_past_moved(store, wanted, store.position, now)
             if self._moved is not None:
                 return
-        session = Session(
+        session = FollowSession(
             connection=self._connection,
             lookout=lookout,
             wanted=wanted,

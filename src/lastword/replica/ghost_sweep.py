@@ -27,7 +27,7 @@ from lastword.kafka.client.reading import read_log
 from lastword.replica.building.long_work import Stopped
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.store.apply_batch import Applied
-from lastword.replica.store.column_family import Family
+from lastword.replica.store.column_family import ColumnFamily
 from lastword.replica.store.store import Store, store_options
 
 PASSES = 3
@@ -91,7 +91,7 @@ class _Seen:
         self._scratch = scratch
         self._recent: dict[bytes, bool] = {}
         self._db: Rdict | None = None
-        self._older: Family | None = None
+        self._older: ColumnFamily | None = None
 
     def note(self, keys: Iterable[tuple[bytes, bool]]) -> None:
         self._recent.update(keys)
@@ -114,7 +114,7 @@ class _Seen:
     def _spill(self) -> None:
         if self._db is None:
             self._db = Rdict(str(self._scratch), store_options())
-            self._older = Family(self._db)
+            self._older = ColumnFamily(self._db)
             unlogged = WriteOptions()
             unlogged.disable_wal = True  # type: ignore[method-assign,assignment]  # the stub takes it for a method
             self._db.set_write_options(unlogged)

@@ -40,7 +40,7 @@ class Watch(Iterator[_Shape], Generic[_Shape]):
     def __init__(
         self,
         watchers: Watchers,
-        queue: Waiting,
+        queue: WatchQueue,
         start: Position,
         shape: Callable[[Change], _Shape],
         missed: Iterator[Change] | None = None,
@@ -130,7 +130,7 @@ class Watchers:
         self._capacity = capacity
         # Reentrant: a watch that nobody closed leaves when it is collected, on whatever thread runs then.
         self._lock = threading.RLock()
-        self._queues: list[Waiting] = []
+        self._queues: list[WatchQueue] = []
         self._told = Position()
         self._ended = False
         self._failure: LastwordError | None = None
@@ -174,9 +174,9 @@ class Watchers:
             self._ended, self._failure = True, failure
             self._end(failure)
 
-    def join(self) -> tuple[Waiting, Position]:
+    def join(self) -> tuple[WatchQueue, Position]:
         """Changes from this moment on, and the position that they start from; to be left again."""
-        mine = Waiting(self._capacity)
+        mine = WatchQueue(self._capacity)
         with self._lock:
             if self._ended:
                 mine.end(self._failure)
@@ -184,7 +184,7 @@ class Watchers:
                 self._queues.append(mine)
             return mine, self._told
 
-    def leave(self, queue: Waiting) -> None:
+    def leave(self, queue: WatchQueue) -> None:
         queue.end(None)
         with self._lock:
             if queue in self._queues:
@@ -196,8 +196,8 @@ class Watchers:
         self._queues.clear()
 
 
-class Waiting:
-    """Waiting changes of one watcher, then how it ends."""
+class WatchQueue:
+    """WatchQueue changes of one watcher, then how it ends."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity

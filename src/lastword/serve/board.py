@@ -11,7 +11,7 @@ from lastword.core.errors import NotReady
 from lastword.serve.changes import events
 from lastword.serve.changes.change_streams import Stream, Streams
 from lastword.serve.http.answers import Answer, Headers, Refused, json_answer, stopping
-from lastword.serve.http.backpressure import Outlet
+from lastword.serve.http.backpressure import BoundedStream
 from lastword.teams.board.live import LiveBoard
 from lastword.teams.board.ranking import Board
 
@@ -70,7 +70,7 @@ class BoardStream(Stream):
     def _heartbeat(self) -> bytes:
         return b": heartbeat\n\n"
 
-    async def _send_what_is_there(self, outlet: Outlet) -> bool:
+    async def _send_what_is_there(self, outlet: BoundedStream) -> bool:
         self._woken.clear()
         if self._streams.is_stopping:
             raise stopping()

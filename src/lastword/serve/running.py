@@ -34,7 +34,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class TableToServe:
     """A table to serve: its name in addresses, its topic and its codecs."""
 
     name: str
@@ -43,7 +43,7 @@ class Wanted:
     value_codec: Codec
 
     @classmethod
-    def parse(cls, text: str) -> Wanted:
+    def parse(cls, text: str) -> TableToServe:
         """What `users=user-profiles,key=string,value=json` asks for; the codecs may be left out."""
         named, *options = text.split(",")
         name, _, topic = named.partition("=")
@@ -96,7 +96,7 @@ class Front:
 @contextmanager
 def running(
     connection: Connection,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[TableToServe],
     folder: Path,
     front: Front,
     *,
@@ -145,7 +145,9 @@ def running(
         yield Running(url=server.url, tables=tuple(tables), server=server, board=live)
 
 
-def _served(stack: ExitStack, connection: Connection, wanted: Wanted, folder: Path, limits: Limits) -> ServedTable:
+def _served(
+    stack: ExitStack, connection: Connection, wanted: TableToServe, folder: Path, limits: Limits
+) -> ServedTable:
     """A table with its replica and its writer, which end with the stack."""
     replica = stack.enter_context(_replica(connection, wanted, folder / wanted.topic))
     writes = Writes(connection, wanted.topic, waiting=limits.waiting_writes, meant=lambda: shown_topic(replica))
@@ -153,7 +155,7 @@ def _served(stack: ExitStack, connection: Connection, wanted: Wanted, folder: Pa
     return ServedTable(wanted.name, wanted.key_codec, wanted.value_codec, replica, writes)
 
 
-def _replica(connection: Connection, wanted: Wanted, folder: Path) -> Replica:
+def _replica(connection: Connection, wanted: TableToServe, folder: Path) -> Replica:
     return Replica(
         connection,
         wanted.topic,

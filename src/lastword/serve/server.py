@@ -23,7 +23,7 @@ from lastword.core.errors import BadInput, LastwordError
 from lastword.processes.ports import PortPicker, await_free, is_ending
 from lastword.serve.http.access_log import Access, AccessLog
 from lastword.serve.http.answers import Answer
-from lastword.serve.http.backpressure import Gone, Outlet, Stalled, Streamed, socket_of
+from lastword.serve.http.backpressure import BoundedStream, Gone, Stalled, Streamed, socket_of
 from lastword.serve.http.bodies import pass_over, whole
 from lastword.serve.http.unsent_answers import LARGE_BYTES, Hold
 from lastword.serve.service import Request, Service
@@ -155,10 +155,10 @@ class HttpServer:
         return len(told.body)
 
     @asynccontextmanager
-    async def _outlet(self, scope: Any, protocol: Any) -> AsyncIterator[Outlet]:
+    async def _outlet(self, scope: Any, protocol: Any) -> AsyncIterator[BoundedStream]:
         # Not in the event loop: with thousands of connections it takes milliseconds.
         connection = await asyncio.to_thread(socket_of, scope.client, self.port)
-        with closing(Outlet(protocol, connection, stall_s=self._stall_s)) as outlet:
+        with closing(BoundedStream(protocol, connection, stall_s=self._stall_s)) as outlet:
             yield outlet
 
     async def _run_stream(self, stream: Streamed, scope: Any, protocol: Any) -> int:

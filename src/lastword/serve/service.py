@@ -38,7 +38,7 @@ from lastword.serve.metrics import Metrics, Requests
 from lastword.serve.openapi.document import document
 from lastword.serve.tables.keys import key_of
 from lastword.serve.tables.pages import range_of, rows_answer, values_answer
-from lastword.serve.tables.position_wait import Waiting, position_of
+from lastword.serve.tables.position_wait import PositionWaits, position_of
 from lastword.serve.tables.row_answer import point_read, row_body, value_body
 from lastword.serve.tables.row_streams import RowStreams
 from lastword.serve.tables.served_table import ServedTable
@@ -85,7 +85,7 @@ class Service:
         # By which it may be asked for without a token.
         self._names = names
         self._bodies = Bodies(limits)
-        self._waiting = Waiting(limits)
+        self._waiting = PositionWaits(limits)
         self.unsent = Unsent(limits.unsent_bytes)
         self._board = board
         self._cluster = cluster

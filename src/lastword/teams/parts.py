@@ -13,7 +13,7 @@ from lastword.demo.people import TABLE
 from lastword.kafka.broker.local_cluster import LocalCluster
 from lastword.pipeline.plan.plan import Pipeline
 from lastword.pipeline.plan.plan_file import read_plan
-from lastword.up.desired_state import Part, Wanted
+from lastword.up.desired_state import DesiredState, Part
 
 # In a checkout it is a link to pipelines/teams.toml, so that a change there is a change here.
 FILE = Path(__file__).with_name("teams.toml")
@@ -29,7 +29,7 @@ class Choices:
     rate: int = 50
 
     @classmethod
-    def of(cls, wanted: Wanted, given: Mapping[str, Any], *, is_running: bool) -> Choices:
+    def of(cls, wanted: DesiredState, given: Mapping[str, Any], *, is_running: bool) -> Choices:
         """Those that are given; else those of what runs, and the port of what ran last."""
         kept = dict(wanted.choices) if is_running else {k: v for k, v in wanted.choices.items() if k == "http_port"}
         return cls(**{**kept, **{name: value for name, value in given.items() if value is not None}})
@@ -64,10 +64,10 @@ def parts(cluster: Sequence[str], choices: Choices, *, token_file: Path | None =
     return tuple(Part(name=name, command=(*_LASTWORD, *each, *cluster)) for name, each in words.items())
 
 
-def wanted(cluster: LocalCluster, choices: Choices, *, token_file: Path | None, is_owned: bool) -> Wanted:
+def wanted(cluster: LocalCluster, choices: Choices, *, token_file: Path | None, is_owned: bool) -> DesiredState:
     config = [] if cluster.client_file is None else ["--config", str(cluster.client_file)]
     named = ["--bootstrap-servers", cluster.connection.bootstrap_servers, *config]
-    return Wanted(
+    return DesiredState(
         is_owned=is_owned,
         parts=parts(named, choices, token_file=token_file),
         cluster=str(cluster.folder),

@@ -25,7 +25,15 @@ from lastword.processes.process_lock import (
     wait_until_ended,
 )
 from lastword.processes.warden import DETACH, take
-from lastword.up.desired_state import OWNER_LOCK, SUPERVISOR, PartFiles, Wanted, files_of, load_wanted, save_wanted
+from lastword.up.desired_state import (
+    OWNER_LOCK,
+    SUPERVISOR,
+    DesiredState,
+    PartFiles,
+    files_of,
+    load_wanted,
+    save_wanted,
+)
 from lastword.up.part_health import Health, load_health
 from lastword.up.supervisor import CLUSTER, supervisor_command
 
@@ -67,7 +75,7 @@ class Upkeep:
     show: Tell = field(default=lambda _: None)
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> DesiredState:
         return load_wanted(self.folder)
 
     @property
@@ -84,7 +92,7 @@ class Upkeep:
         """Whether they end with an `up` in the foreground, which is there."""
         return self.wanted.is_owned and is_held(self.folder / OWNER_LOCK)
 
-    def start(self, wanted: Wanted, environment: Mapping[str, str]) -> bool:
+    def start(self, wanted: DesiredState, environment: Mapping[str, str]) -> bool:
         """Has the parts supervised; False when they were so already. What runs with another command is ended first."""
         known = self.wanted
         if self.is_running and known.parts == wanted.parts:

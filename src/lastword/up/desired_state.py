@@ -54,7 +54,7 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class DesiredState:
     """The parts, in the order of their start; `choices` are those of the `up` that asked for them."""
 
     is_wanted: bool = False
@@ -69,22 +69,22 @@ class Wanted:
     choices: Mapping[str, Any] = field(default_factory=dict)
 
 
-def load_wanted(folder: Path) -> Wanted:
+def load_wanted(folder: Path) -> DesiredState:
     """What should run; nothing where nobody ever asked for anything."""
     path = folder / "wanted.json"
     try:
         told = json.loads(path.read_text())
         parts = tuple(Part(name=part["name"], command=tuple(part["command"])) for part in told["parts"])
-        return Wanted(**{**told, "parts": parts, "start_cluster": tuple(told["start_cluster"])})
+        return DesiredState(**{**told, "parts": parts, "start_cluster": tuple(told["start_cluster"])})
     except FileNotFoundError:
-        return Wanted()
+        return DesiredState()
     except (OSError, ValueError, TypeError, KeyError) as damage:
         raise LastwordError(
             f"{path} can't be read ({damage}): remove it, and run  lastword up  or  lastword down  again"
         ) from None
 
 
-def save_wanted(folder: Path, wanted: Wanted) -> None:
+def save_wanted(folder: Path, wanted: DesiredState) -> None:
     private_folder(folder)
     write_durably(folder / "wanted.json", json.dumps(asdict(wanted), indent=2).encode())
 

@@ -37,7 +37,7 @@ class Backoff:
         return min(_LONGEST_WAIT_S, 2.0 ** (self._ends - 1))
 
 
-class Record:
+class PartRecord:
     """What is kept about a part on disk, and when it may be started."""
 
     def __init__(self, files: PartFiles) -> None:
@@ -82,7 +82,7 @@ class Keeper:
     def __init__(self, part: Part, files: PartFiles) -> None:
         self._part = part
         self._files = files
-        self._record = Record(files)
+        self._record = PartRecord(files)
         self._child: subprocess.Popen[bytes] | None = None
         # One that a predecessor started is ours from now on.
         self._is_up = is_running(files)
@@ -132,7 +132,7 @@ class ClusterKeeper:
         self._command = command
         self._cluster = cluster
         self._files = files
-        self._record = Record(files)
+        self._record = PartRecord(files)
         self._starter: subprocess.Popen[bytes] | None = None
         self._is_up = True
 

@@ -24,7 +24,7 @@ class _Standing(msgspec.Struct):
     lag: int | None
 
 
-class _Row(msgspec.Struct):
+class _StatusRow(msgspec.Struct):
     value: _Standing
 
 
@@ -44,7 +44,7 @@ class Asking:
 
     def standing(self) -> _Standing | None:
         try:
-            return self._server.get(self._row, {}, _Row).value
+            return self._server.get(self._row, {}, _StatusRow).value
         except (ServerUnreachable, ServerRefused):
             return None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lastword.cli import options
 from lastword.cli.local.try_commands import on_everything, print_try
 from lastword.cli.local.up_status import locked_line
-from lastword.cli.output import Progress, note
+from lastword.cli.output import ProgressLine, note
 from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, LastwordError
 from lastword.core.home import default_home, default_jars
@@ -35,7 +35,7 @@ class Everything:
     """The cluster and the parts, as the verbs `up` and `down` see them."""
 
     def __init__(self) -> None:
-        self._progress = Progress()
+        self._progress = ProgressLine()
         self._cluster = options.local_cluster(options.DEFAULT_CLUSTER, self._progress.line)
         self._upkeep = options.upkeep(self._progress)
         # Whatever makes the parts end with this process.

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from lastword.cli import options
 from lastword.cli.local.broker_users import add_user_actions
-from lastword.cli.output import Progress, note, print_json, print_table
+from lastword.cli.output import ProgressLine, note, print_json, print_table
 from lastword.core.errors import BadInput, LastwordError, NotFound
 
 
@@ -67,7 +67,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
 
 
 def start(args: argparse.Namespace) -> int:
-    progress = Progress()
+    progress = ProgressLine()
     cluster = options.local_cluster(args.cluster, progress.line)
     settings, security = options.settings(args.set), options.security(args)
     began = cluster.start(brokers=args.brokers, port=args.port, settings=settings, security=security)
@@ -97,7 +97,7 @@ def start(args: argparse.Namespace) -> int:
     return 0
 
 
-def _keep_from_down(progress: Progress) -> None:
+def _keep_from_down(progress: ProgressLine) -> None:
     """`down` ends what `up` started, and this cluster was started here, unless it was for a running `up`."""
     upkeep = options.upkeep(progress)
     if not upkeep.is_supervised:
@@ -111,7 +111,7 @@ def fetch(_args: argparse.Namespace) -> int:
     from lastword.kafka.broker.broker_process import Jvm
     from lastword.kafka.broker.first_start import take_first_broker_start
 
-    progress = Progress()
+    progress = ProgressLine()
     java, cache = find_java(), default_jars(default_home())
     broker, spark = (ensure_jars(lock, cache, java, progress.line) for lock in (broker_lock(), spark_lock()))
     take_first_broker_start(Jvm(java=java, jars=broker), cache, progress.line)
@@ -131,7 +131,7 @@ def fetch(_args: argparse.Namespace) -> int:
 
 
 def stop(args: argparse.Namespace) -> int:
-    progress = Progress()
+    progress = ProgressLine()
     if args.cluster == options.DEFAULT_CLUSTER and options.upkeep(progress).is_running:
         raise BadInput("cluster default is kept running by  lastword up : end that first with  lastword down")
     stopped = options.local_cluster(args.cluster, progress.line).stop()

@@ -12,7 +12,7 @@ from lastword.cli import options
 from lastword.cli.local.bring_up import Everything, tell_start
 from lastword.cli.local.try_commands import ON_THE_CLUSTER, print_try
 from lastword.cli.local.up_status import status
-from lastword.cli.output import Progress, note
+from lastword.cli.output import ProgressLine, note
 from lastword.core.errors import BadInput, BrokerFailed
 from lastword.demo.people import TABLE
 
@@ -92,8 +92,8 @@ def down(_args: argparse.Namespace) -> int:
 
 
 def _cluster_alone(args: argparse.Namespace) -> int:
-    cluster = options.local_cluster(options.DEFAULT_CLUSTER, Progress().line, owned=not args.detach)
-    upkeep = options.upkeep(Progress())
+    cluster = options.local_cluster(options.DEFAULT_CLUSTER, ProgressLine().line, owned=not args.detach)
+    upkeep = options.upkeep(ProgressLine())
     with upkeep.turn():
         upkeep.claim_cluster(cluster)
     if args.detach:
@@ -117,7 +117,7 @@ def _make_ready(cluster: LocalCluster, args: argparse.Namespace) -> Started:
     from lastword.demo.demo_topics import fill_profiles
 
     began = cluster.start(port=args.port, security=options.security(args))
-    Progress().clear()
+    ProgressLine().clear()
     tell_start(began)
     rows = fill_profiles(cluster.connection)
     print(f"ready: table {TABLE} with {rows} rows at {began.bootstrap_servers}")

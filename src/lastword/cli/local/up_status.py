@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lastword.cli import options
-from lastword.cli.output import Progress, print_json, print_table, when
+from lastword.cli.output import ProgressLine, print_json, print_table, when
 from lastword.core.errors import ClusterUnreachable
 from lastword.up.desired_state import TOKENS
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def status(args: argparse.Namespace) -> int:
-    cluster, upkeep = options.local_cluster(options.DEFAULT_CLUSTER, print), options.upkeep(Progress())
+    cluster, upkeep = options.local_cluster(options.DEFAULT_CLUSTER, print), options.upkeep(ProgressLine())
     rows = [*_brokers(cluster, upkeep), *_parts(upkeep)]
     if args.json:
         for row in rows:

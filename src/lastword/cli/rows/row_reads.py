@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lastword.cli import options
-from lastword.cli.output import Progress, note, print_json, print_table, shown, styled, when
+from lastword.cli.output import ProgressLine, note, print_json, print_table, shown, styled, when
 from lastword.cli.rows.stray_keys import not_found, warn_of_split_keys
 from lastword.core.codecs import Codec, codec_named
 from lastword.core.errors import DecodeError
@@ -56,7 +56,7 @@ def get(args: argparse.Namespace) -> int:
     key_codec, value_codec = _codecs(args)
     key = key_codec.parse(args.key)
     connection = options.connection(args)
-    progress = Progress("reading")
+    progress = ProgressLine("reading")
     folded = fold_topic(connection, args.topic, key=key, all_partitions=args.all_partitions, progress=progress.count)
     record = folded.rows.get(key)
     if record is None:
@@ -277,7 +277,7 @@ def _codecs(args: argparse.Namespace) -> tuple[Codec, Codec]:
 def _folded(args: argparse.Namespace) -> FoldedTable:
     from lastword.kafka.client.reading import fold_topic
 
-    progress = Progress("reading")
+    progress = ProgressLine("reading")
     folded = fold_topic(options.connection(args), args.topic, progress=progress.count)
     progress.clear()
     warn_of_split_keys(args.topic, folded, codec_named(args.key_codec))

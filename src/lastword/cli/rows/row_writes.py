@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lastword.cli import options
-from lastword.cli.output import Progress, print_json
+from lastword.cli.output import ProgressLine, print_json
 from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput
 from lastword.core.record import Headers
@@ -100,7 +100,7 @@ def load(args: argparse.Namespace) -> int:
     if not args.separator:
         raise BadInput("--separator is empty: give the text between key and value")
     connection = options.connection(args)
-    progress = Progress("loading")
+    progress = ProgressLine("loading")
     times: list[float] = []
     with _opened(args.file) as file:
         size = os.fstat(file.fileno()).st_size if file.seekable() else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from lastword.cli.output import Progress, note, shown
+from lastword.cli.output import ProgressLine, note, shown
 from lastword.core.codecs import Codec
 from lastword.core.errors import NotFound
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LOOK_ELSEWHERE_S = 2.0
 
 
-def not_found(args: argparse.Namespace, connection: Connection, key: bytes, progress: Progress) -> NotFound:
+def not_found(args: argparse.Namespace, connection: Connection, key: bytes, progress: ProgressLine) -> NotFound:
     """Says whether the key is in another partition than its own, as far as a short look shows."""
     from lastword.kafka.topics.stray_keys import look_elsewhere
 

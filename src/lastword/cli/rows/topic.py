@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from lastword.cli import options
-from lastword.cli.output import Progress, note, print_json, print_table, size
+from lastword.cli.output import ProgressLine, note, print_json, print_table, size
 from lastword.core.errors import BadInput
 from lastword.core.home import default_home
 
@@ -91,7 +91,7 @@ def describe(args: argparse.Namespace) -> int:
 
     connection = options.connection(args)
     topic = describe_topic(connection, args.name)
-    progress = Progress("scanning")
+    progress = ProgressLine("scanning")
     scan = scan_topic(connection, args.name, progress.count) if args.scan else None
     progress.clear()
     if args.json:
@@ -247,7 +247,7 @@ def compact(args: argparse.Namespace) -> int:
 
     if not args.timeout > 0:
         raise BadInput(f"--timeout {args.timeout:g}: give seconds, more than 0")
-    progress = Progress()
+    progress = ProgressLine()
     done = compact_topic(
         options.connection(args),
         args.name,

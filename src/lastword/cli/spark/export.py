@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 
 from lastword.cli import options
-from lastword.cli.output import Progress, note, print_json
+from lastword.cli.output import ProgressLine, note, print_json
 from lastword.cli.spark import spark_options
 from lastword.core.codecs import codec_named
 
@@ -64,7 +64,7 @@ def export(args: argparse.Namespace) -> int:
     connection = options.connection(args)
     connection.topic(args.topic)
     with spark_options.running_spark(args, connection=connection, delta=args.format == "delta") as spark:
-        progress = Progress()
+        progress = ProgressLine()
         progress.step(f"exporting {args.topic}")
         done = export_table(spark, args.path, exporting, overwrite=args.overwrite)
         progress.clear()

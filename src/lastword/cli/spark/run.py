@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lastword.cli import options
-from lastword.cli.output import Progress, counted, note, print_json, print_table, printable
+from lastword.cli.output import ProgressLine, counted, note, print_json, print_table, printable
 from lastword.cli.spark import spark_options
 from lastword.core.errors import BadInput, ClusterUnreachable
 
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
         if mistakes := mistakes_in(plan, spark, connection):
             return _told(plan, mistakes, as_json=args.json)
-        shown = _Shown(plan.pipeline, as_json=args.json)
+        shown = _StatusLine(plan.pipeline, as_json=args.json)
         pipeline = PipelineRun(spark, plan.pipeline, choice=args.begin, tell=shown.event, show=shown.row)
         _stop_on_signals(pipeline.stop)
         pipeline.run()
@@ -93,13 +93,13 @@ def _stop_on_signals(stop: Callable[[], None]) -> None:
             signal.signal(number, handle)
 
 
-class _Shown:
+class _StatusLine:
     """How a pipeline stands: a line that is written over on a terminal, or JSON, a line every two seconds."""
 
     def __init__(self, plan: Pipeline, *, as_json: bool) -> None:
         self._plan = plan
         self._as_json = as_json
-        self._progress = Progress()
+        self._progress = ProgressLine()
         self._last: dict[str, Any] = {}
 
     def event(self, what: str) -> None:
@@ -149,7 +149,7 @@ def check(args: argparse.Namespace) -> int:
     # A session is a cluster's, and nothing is read from this one.
     connection = cluster if isinstance(cluster, Connection) else Connection(bootstrap_servers="127.0.0.1:1")
     with spark_options.running_spark(args, connection=connection) as spark:
-        progress = Progress()
+        progress = ProgressLine()
         progress.step(f"checking {args.file}")
         mistakes = mistakes_in(plan, spark, cluster)
         progress.clear()

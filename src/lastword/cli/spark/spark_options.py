@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from lastword.cli import options
-from lastword.cli.output import Progress, note
+from lastword.cli.output import ProgressLine, note
 from lastword.core.errors import BadInput, ExtraMissing
 from lastword.core.position import Position
 
@@ -81,7 +81,7 @@ def running_spark(
         connection = options.connection(args)
         # First: a cluster that is away is told at once, and not after the seconds that Spark takes to start.
         connection.reach()
-    progress = Progress()
+    progress = ProgressLine()
     progress.step("starting Spark")
     from pyspark import SparkContext
 

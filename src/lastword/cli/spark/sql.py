@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from lastword.cli import options
-from lastword.cli.output import Progress, counted, note, print_table, printable, styled
+from lastword.cli.output import ProgressLine, counted, note, print_table, printable, styled
 from lastword.cli.spark import spark_options
 from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput
@@ -71,7 +71,7 @@ def sql(args: argparse.Namespace) -> int:
         from lastword.spark.query.sql import Reading, answer
 
         reading = Reading(key=key, value=value, schemas=schemas, at=args.at, allow_files=args.allow_files)
-        progress = Progress()
+        progress = ProgressLine()
         progress.step("reading")
         answered = answer(spark, query, reading)
         progress.clear()

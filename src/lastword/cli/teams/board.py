@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from lastword.cli import options
-from lastword.cli.output import Progress, print_json, print_table, printable, when
+from lastword.cli.output import ProgressLine, print_json, print_table, printable, when
 
 if TYPE_CHECKING:
     from lastword.teams.board.live import LiveBoard
@@ -59,7 +59,7 @@ def board(args: argparse.Namespace) -> int:
     if args.create:
         make_fraud_topics(connection)
     refuse_missing(connection)
-    progress = Progress()
+    progress = ProgressLine()
     progress.step("reading the board")
     with LiveBoard(connection, writes=False) as live:
         first = live.wait_until_ready(_PATIENCE_S)

@@ -122,7 +122,7 @@ class _Bringing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _StartRequest:
     """What a start was asked for; None for what is to stay as it was."""
 
     brokers: int | None
@@ -204,7 +204,9 @@ class LocalCluster:
             tries = _PORT_TRIES if port == 0 else 1
             while done.readiness == "one ended":
                 try:
-                    self._bring_up(done, turn, _Asked(brokers=brokers, port=port, settings=settings, security=security))
+                    self._bring_up(
+                        done, turn, _StartRequest(brokers=brokers, port=port, settings=settings, security=security)
+                    )
                 except PortTaken:
                     # Of free ports any other will do.
                     tries -= 1
@@ -271,7 +273,7 @@ class LocalCluster:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _described(self, known: ClusterSpec | None, asked: _Asked) -> ClusterSpec:
+    def _described(self, known: ClusterSpec | None, asked: _StartRequest) -> ClusterSpec:
         """The cluster as asked for: what is not asked for stays as it was at the last start."""
         brokers, port = asked.brokers, asked.port
         if brokers is not None and not 1 <= brokers <= 9:
@@ -300,7 +302,7 @@ class LocalCluster:
             known = replace(known, brokers=_broker_specs(len(known.brokers), port))
         return replace(known, settings=_merged(known.settings, asked.settings))
 
-    def _bring_up(self, done: _Bringing, turn: IO[str], asked: _Asked) -> None:
+    def _bring_up(self, done: _Bringing, turn: IO[str], asked: _StartRequest) -> None:
         """Starts what does not run and waits for all of it; takes everything back when that fails."""
         known = self.spec
         spec = self._described(known, asked)

@@ -29,7 +29,7 @@ Run = tuple[int, list[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Span:
+class ReadBounds:
     """What a bounded read covers: for each partition the first offset and the one to end before."""
 
     begins: dict[int, int]
@@ -49,7 +49,7 @@ class Span:
 
 
 def bounded(
-    consumer: Consumer, topic: str, span: Span, progress: Progress | None, batch: int = BATCH
+    consumer: Consumer, topic: str, span: ReadBounds, progress: Progress | None, batch: int = BATCH
 ) -> Iterator[list[Run]]:
     assigned, total = span.assignment(topic), span.total()
     if progress is not None:

@@ -20,8 +20,8 @@ from lastword.core.record import Headers, Record
 from lastword.core.split_keys import merged
 from lastword.kafka.client.bounded_read import (
     Progress,
+    ReadBounds,
     Run,
-    Span,
     begin_of,
     bounded,
     bounds,
@@ -114,7 +114,7 @@ def read_log(
         first, last = bounds(connection, consumer, topic)
         refuse_unknown_partitions(topic, start or (), last)
         ends = ends_of(topic, last, stop, partitions)
-        span = Span(
+        span = ReadBounds(
             begins={p: begin_of(topic, p, first[p], last[p], start) for p in ends},
             ends=ends,
             from_log_start=frozenset(p for p in ends if start is None or p not in start),
@@ -167,7 +167,7 @@ def read_columns(
     with _consumer(connection, **queue.settings()) as consumer:
         # Asked only for its errors: a cluster that is away says so at once, and not after a long silence.
         connection.topic(topic, consumer)
-        span = Span(begins=dict(start), ends=dict(stop), from_log_start=frozenset())
+        span = ReadBounds(begins=dict(start), ends=dict(stop), from_log_start=frozenset())
         for runs in bounded(consumer, topic, span, progress, queue.batch):
             yield [_columns(partition, messages) for partition, messages in runs]
 
@@ -188,7 +188,7 @@ def fold_topic(
         first, last = bounds(connection, consumer, topic)
         homes = [partition_of(key, len(last))] if key is not None and not all_partitions else None
         ends = ends_of(topic, last, None, homes)
-        span = Span(begins={p: first[p] for p in ends}, ends=ends, from_log_start=frozenset(ends))
+        span = ReadBounds(begins={p: first[p] for p in ends}, ends=ends, from_log_start=frozenset(ends))
         newest: dict[int, dict[bytes, Record]] = {p: {} for p in ends}
         keyless = 0
         for runs in bounded(consumer, topic, span, progress):

@@ -32,7 +32,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class SettingChange:
     """One setting: its value on the topic before (None: not set there) and while the command runs."""
 
     before: str | None
@@ -40,13 +40,13 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class JournalEntry:
     """What a command has changed, or was about to change, on one topic of one cluster."""
 
     cluster_id: str
     topic: str
     topic_id: str
-    changes: dict[str, Change]
+    changes: dict[str, SettingChange]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,14 +63,14 @@ class Claim:
 
     path: Path
 
-    def write(self, entry: Entry) -> None:
+    def write(self, entry: JournalEntry) -> None:
         """Keeps the entry through a crash of the machine: it is on the disk, whole, before this returns."""
         write_durably(self.path, msgspec.json.encode(entry))
 
-    def entry(self) -> Entry | None:
+    def entry(self) -> JournalEntry | None:
         """The entry that is there; None when nothing was left behind."""
         try:
-            return msgspec.json.decode(self.path.read_bytes(), type=Entry)
+            return msgspec.json.decode(self.path.read_bytes(), type=JournalEntry)
         except FileNotFoundError:
             return None
         except (msgspec.MsgspecError, UnicodeDecodeError) as damage:
@@ -131,7 +131,7 @@ class PutBack:
     topic_is_gone: bool = False
 
 
-def undo(connection: Connection, admin: AdminClient, entry: Entry) -> PutBack:
+def undo(connection: Connection, admin: AdminClient, entry: JournalEntry) -> PutBack:
     """Makes the topic as it was before the interrupted command; a topic that is gone or made anew stays as it is."""
     since = f"since a compaction of it was interrupted: nothing to put back on {entry.topic}"
     try:
@@ -144,7 +144,7 @@ def undo(connection: Connection, admin: AdminClient, entry: Entry) -> PutBack:
         return PutBack(left_alone=(f"{entry.topic} was deleted {since}",), topic_is_gone=True)
 
 
-def put_back(admin: AdminClient, entry: Entry) -> PutBack:
+def put_back(admin: AdminClient, entry: JournalEntry) -> PutBack:
     """Gives each setting its value from before, except where someone else has changed it since."""
     present = settings_now(admin, entry.topic)
     back: dict[str, str | None] = {}
@@ -167,13 +167,13 @@ def put_back(admin: AdminClient, entry: Entry) -> PutBack:
     return PutBack(restored=tuple(restored), left_alone=tuple(left_alone))
 
 
-def restore_left_behind(connection: Connection, home: Path, tell: Tell) -> list[Entry]:
+def restore_left_behind(connection: Connection, home: Path, tell: Tell) -> list[JournalEntry]:
     """Undoes what interrupted commands left behind on this cluster, and gives the entries that are settled.
 
     Without such entries it costs the listing of one folder and makes no connection. What can't be undone now is
     told and stays for the next command; it never stops the command that runs.
     """
-    settled: list[Entry] = []
+    settled: list[JournalEntry] = []
     try:
         for path in sorted(_entries(home / "journal")):
             with _held(path) as claim:
@@ -194,7 +194,7 @@ def _entries(folder: Path) -> list[Path]:
     return [path for path in folder.glob("*.json") if path.is_file()] if folder.is_dir() else []
 
 
-def _settle(connection: Connection, claim: Claim, tell: Tell) -> Entry | None:
+def _settle(connection: Connection, claim: Claim, tell: Tell) -> JournalEntry | None:
     try:
         entry = claim.entry()
     except LastwordError as damage:

@@ -27,7 +27,7 @@ from lastword.kafka.client.live_settings import SettingNow, alter_settings, sett
 from lastword.kafka.client.reading import log_bounds, read_log
 from lastword.kafka.compaction.census import Census, take_census
 from lastword.kafka.compaction.cleaner_wait import Cleaned, Cleaning, Work, rolls_from_ms
-from lastword.kafka.compaction.journal import Change, Claim, Entry, claimed, put_back, undo
+from lastword.kafka.compaction.journal import Claim, JournalEntry, SettingChange, claimed, put_back, undo
 from lastword.kafka.compaction.nudge import RollRule, newest_timestamps_ms, roll_rule
 from lastword.kafka.compaction.why_not_smaller import cleaner_off, why_not_smaller, why_nudge_is_left
 from lastword.kafka.topics.log_dirs import sizes_on_disk
@@ -97,7 +97,7 @@ def compact_topic(
         notes = _undo_left_behind(connection, admin, claim)
         settings = settings_now(admin, topic)
         _refuse_other_policies(topic, settings)
-        job = _Job(
+        job = _CompactionJob(
             connection=connection,
             admin=admin,
             topic=topic,
@@ -131,7 +131,7 @@ def _refuse_other_policies(topic: str, settings: Mapping[str, SettingNow]) -> No
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Job:
+class _CompactionJob:
     connection: Connection
     admin: AdminClient
     topic: str
@@ -243,19 +243,21 @@ class _Job:
         # A cleaning can't have met the tombstone before it was written, so its timestamp bounds what to expect.
         return retention_ms < self.timeout_s * 1000 or census.oldest_tombstone_ms + retention_ms <= at_ms
 
-    def _changes(self) -> dict[str, Change]:
+    def _changes(self) -> dict[str, SettingChange]:
         """The settings that must be other than they are, and no more."""
         changes = {}
         if self._number("segment.ms") > _SEGMENT_MS:
             changes["segment.ms"] = str(_SEGMENT_MS)
         if float(self.settings["min.cleanable.dirty.ratio"].value) > 0:
             changes["min.cleanable.dirty.ratio"] = _DIRTY_RATIO
-        return {name: Change(before=self.settings[name].on_topic, during=value) for name, value in changes.items()}
+        return {
+            name: SettingChange(before=self.settings[name].on_topic, during=value) for name, value in changes.items()
+        }
 
     def _with_altered_settings(
         self, claim: Claim, notes: list[str], work: Mapping[int, Work], before: Mapping[int, Census]
     ) -> Cleaned:
-        entry = Entry(
+        entry = JournalEntry(
             cluster_id=str(self.connection.reach(self.admin).cluster_id),
             topic=self.topic,
             topic_id=self.topic_id,
@@ -284,7 +286,7 @@ class _Job:
         finally:
             self._restore(claim, entry, notes)
 
-    def _restore(self, claim: Claim, entry: Entry, notes: list[str]) -> None:
+    def _restore(self, claim: Claim, entry: JournalEntry, notes: list[str]) -> None:
         self.at_step("restore")
         try:
             notes.extend(put_back(self.admin, entry).left_alone)

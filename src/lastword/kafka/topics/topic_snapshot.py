@@ -31,7 +31,7 @@ class Present:
         return sum(end - self.start[partition] for partition, end in self.stable.items())
 
 
-class Glance:
+class PendingProbe:
     """A look that is under way in a thread of its own: a broker that dies can keep its asker waiting for long."""
 
     def __init__(self, look: Callable[[], Present]) -> None:
@@ -59,7 +59,7 @@ class Glance:
             self._seen = LastwordError(f"looking at the topic: {type(surprise).__name__}: {surprise}")
 
 
-class Lookout:
+class TopicProbe:
     """Looks at one topic again and again, over one connection."""
 
     def __init__(self, connection: Connection, topic: str) -> None:
@@ -67,8 +67,8 @@ class Lookout:
         self._topic = topic
         self._admin = connection.admin()
 
-    def glance(self) -> Glance:
-        return Glance(self.look)
+    def glance(self) -> PendingProbe:
+        return PendingProbe(self.look)
 
     def identity(self) -> str:
         """Which topic it is now; NotFound when there is none. A short question, for those who ask often."""

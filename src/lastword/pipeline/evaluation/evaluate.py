@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-from lastword.pipeline.evaluation.guarding import Attempt, Part, failed_parts, one_line, tried
+from lastword.pipeline.evaluation.guarding import Attempt, GuardedPart, failed_parts, one_line, tried
 from lastword.pipeline.evaluation.names_in_sql import nodes_of, with_name
 from lastword.pipeline.evaluation.verdicts import SourceField
 from lastword.pipeline.plan.plan import Pipeline, Rule
@@ -209,19 +209,21 @@ def _emitted(rules: tuple[Rule, ...]) -> Iterator[Attempt]:
             yield Attempt(name=key_of(number), sql=f"if({_matched(number)}, {made}, NULL)")
 
 
-def _parts(plan: Pipeline, counters: tuple[Counter, ...]) -> Iterator[Part]:
+def _parts(plan: Pipeline, counters: tuple[Counter, ...]) -> Iterator[GuardedPart]:
     """Whatever may fail, in the order of the file."""
     for number, rule in enumerate(plan.rules):
         is_match, name = _matched(number), f"rule {rule.name}"
-        yield Part(label=f"{name}, when: {one_line(rule.when)}", fails=f"{is_match} IS NULL")
+        yield GuardedPart(label=f"{name}, when: {one_line(rule.when)}", fails=f"{is_match} IS NULL")
         # A match without a value; a condition that failed is none.
         if rule.key is not None:
-            yield Part(label=f"{name}, key: {one_line(rule.key)}", fails=f"{is_match} AND {key_of(number)} IS NULL")
-        yield Part(label=f"{name}, value", fails=f"{is_match} AND {value_of(number)} IS NULL")
+            yield GuardedPart(
+                label=f"{name}, key: {one_line(rule.key)}", fails=f"{is_match} AND {key_of(number)} IS NULL"
+            )
+        yield GuardedPart(label=f"{name}, value", fails=f"{is_match} AND {value_of(number)} IS NULL")
     for counter in counters:
         if counter.increment is not None:
             label = f"table {counter.table}, counter {counter.name!r} of rule {plan.rules[counter.rule].name}"
-            yield Part(label=label, fails=f"readable AND {increment_of(counter.increment)} IS NULL")
+            yield GuardedPart(label=label, fails=f"readable AND {increment_of(counter.increment)} IS NULL")
 
 
 def _value(rule: Rule) -> str:

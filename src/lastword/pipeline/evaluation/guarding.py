@@ -55,7 +55,7 @@ def guarded(spark: SparkSession) -> SparkSession:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class GuardedPart:
     """What may fail: how a reason calls it, and SQL that is true if it has."""
 
     label: str
@@ -108,7 +108,7 @@ def _within_bounds(jvm: Any, parser: Any, node: Any) -> Any:
     return node if new == old else node.withNewChildren(jvm.PythonUtils.toSeq(new))
 
 
-def failed_parts(parts: Sequence[Part]) -> tuple[str, str]:
+def failed_parts(parts: Sequence[GuardedPart]) -> tuple[str, str]:
     """SQL that says whether any of them failed, and SQL for the numbers of those that did; null if none did."""
     # No condition may be null: the next one would not be looked at.
     has_failed = f"({' OR '.join(f'coalesce({part.fails}, false)' for part in parts)})"

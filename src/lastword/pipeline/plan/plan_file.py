@@ -98,7 +98,7 @@ class _Reading:
         self.mistakes.append(Mistake(line=self.places.line(*path), text=text))
 
     def pipeline(self, said: Mapping[str, Any]) -> Pipeline:
-        top = _Part(self, said, (), "", _FILE, optional="tables")
+        top = _FileTable(self, said, (), "", _FILE, optional="tables")
         rules, tables = top.entries("rules"), top.entries("tables")
         if "rules" in said and said["rules"] == []:
             self.wrong(("rules",), "no rules: add one, like  [[rules]]")
@@ -112,11 +112,11 @@ class _Reading:
     def _source(self, said: Mapping[str, Any] | None) -> Source:
         if said is None:
             return Source(topic="", schema="")
-        part = _Part(self, said, ("source",), "source", _SOURCE)
+        part = _FileTable(self, said, ("source",), "source", _SOURCE)
         return Source(topic=part.text("topic"), schema=part.text("schema"))
 
     def _rule(self, said: Mapping[str, Any], number: int) -> Rule:
-        part = _Part(self, said, ("rules", number), label("rule", said.get("name"), number), _RULE, optional="key")
+        part = _FileTable(self, said, ("rules", number), label("rule", said.get("name"), number), _RULE, optional="key")
         return Rule(
             name=part.text("name"),
             when=part.text("when"),
@@ -126,11 +126,11 @@ class _Reading:
         )
 
     def _table(self, said: Mapping[str, Any], number: int) -> KeptTable:
-        part = _Part(self, said, ("tables", number), label("table", said.get("topic"), number), _TABLE)
+        part = _FileTable(self, said, ("tables", number), label("table", said.get("topic"), number), _TABLE)
         return KeptTable(topic=part.text("topic"), key=part.text("key"), counters=part.texts("counters"))
 
 
-class _Part:
+class _FileTable:
     """One table of the file, whose keys are known; what is not as it should be is told and taken for nothing."""
 
     def __init__(
@@ -170,7 +170,7 @@ class _Part:
         if not said:
             self._empty(key)
         known = {name: f'{name} = "..."' for name in said}
-        part = _Part(self._reading, said, (*self._at, key), f"{self._name}, {key}", known)
+        part = _FileTable(self._reading, said, (*self._at, key), f"{self._name}, {key}", known)
         return {name: part.text(name) for name in said}
 
     def table(self, key: str) -> Mapping[str, Any] | None:

@@ -23,7 +23,7 @@ _BARE = re.compile(r"[^,\]}#\n]+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class KeyLines:
     """The line of a key, and the lines on which its value begins and ends."""
 
     line: int
@@ -35,7 +35,7 @@ class Place:
 class Places:
     """The places of all keys and elements; lines count from 1."""
 
-    known: Mapping[KeyPath, Place] = field(default_factory=dict)
+    known: Mapping[KeyPath, KeyLines] = field(default_factory=dict)
 
     def line(self, *path: str | int) -> int:
         """The line of a key; of one that is not there, the line of what it is missing from."""
@@ -64,7 +64,7 @@ class _Scan:
         self._text = text
         self._at = 0
         self._elements: dict[KeyPath, int] = {}
-        self.known: dict[KeyPath, Place] = {}
+        self.known: dict[KeyPath, KeyLines] = {}
 
     def document(self) -> None:
         table: KeyPath = ()
@@ -120,7 +120,7 @@ class _Scan:
             self._take(_TEXT)
         else:
             self._take(_BARE)
-        self.known[path] = Place(line=line, first=first, last=self._line())
+        self.known[path] = KeyLines(line=line, first=first, last=self._line())
 
     def _array(self, path: KeyPath) -> None:
         number = 0
@@ -158,7 +158,7 @@ class _Scan:
             self._at += 1
 
     def _found(self, path: KeyPath, line: int) -> None:
-        self.known.setdefault(path, Place(line=line, first=line, last=line))
+        self.known.setdefault(path, KeyLines(line=line, first=line, last=line))
 
     def _take(self, pattern: re.Pattern[str]) -> str:
         found = pattern.match(self._text, self._at)

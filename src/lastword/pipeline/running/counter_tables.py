@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from lastword.kafka.client.transactions import Outgoing, Transactions
 from lastword.pipeline.plan.plan import KeptTable, Pipeline
-from lastword.pipeline.running.progress import Progress, position_of
+from lastword.pipeline.running.progress import PartitionProgress, position_of
 
 POSITION_HEADER = "position"
 
@@ -21,7 +21,7 @@ class KeptTables:
         self._transactions = transactions
         self._written: dict[tuple[str, str], bytes] = {}
 
-    def write(self, progress: Mapping[int, Progress]) -> None:
+    def write(self, progress: Mapping[int, PartitionProgress]) -> None:
         """Writes the rows that differ from what was written last: at first all of them."""
         changed = {place: value for place, value in self._rows(progress).items() if self._written.get(place) != value}
         if not changed:
@@ -31,7 +31,7 @@ class KeptTables:
         self._transactions.write(records, last)
         self._written.update(changed)
 
-    def _rows(self, progress: Mapping[int, Progress]) -> dict[tuple[str, str], bytes]:
+    def _rows(self, progress: Mapping[int, PartitionProgress]) -> dict[tuple[str, str], bytes]:
         return {
             (table.topic, rule.name): json.dumps({table.key: rule.name, **sums(table, rule.name, progress)}).encode()
             for table in self._plan.tables
@@ -39,7 +39,7 @@ class KeptTables:
         }
 
 
-def sums(table: KeptTable, rule: str, progress: Mapping[int, Progress]) -> dict[str, int]:
+def sums(table: KeptTable, rule: str, progress: Mapping[int, PartitionProgress]) -> dict[str, int]:
     """A rule's counters in a table, over all partitions."""
     of_partitions = [each.counters.get(table.topic, {}).get(rule, {}) for each in progress.values()]
     return {name: sum(counters.get(name, 0) for counters in of_partitions) for name in table.counters}

@@ -30,8 +30,8 @@ from lastword.pipeline.running.batch_frames import BatchFrames
 from lastword.pipeline.running.counter_tables import KeptTables
 from lastword.pipeline.running.isolation import Isolation, blame_of
 from lastword.pipeline.running.own_topics import make_own_topics
-from lastword.pipeline.running.pipeline_status import Standing
-from lastword.pipeline.running.progress import Kept, Progress
+from lastword.pipeline.running.pipeline_status import PipelineStatus
+from lastword.pipeline.running.progress import PartitionProgress, StoredProgress
 from lastword.pipeline.running.source import Share, batch_of
 from lastword.pipeline.running.source_ends import LogEnds
 from lastword.pipeline.running.status_reports import Reporting
@@ -99,8 +99,8 @@ class PipelineRun:
         self._failure: BaseException | None = None
         self._owner = new_owner()
         self._generation: int | None = None
-        self._kept: dict[int, Kept] = {}
-        self._standing = Standing(plan)
+        self._kept: dict[int, StoredProgress] = {}
+        self._standing = PipelineStatus(plan)
         self._isolation = Isolation()
 
     def stop(self) -> None:
@@ -238,7 +238,7 @@ class PipelineRun:
         with batch_of(self._spark.sparkContext, tasks):
             reports = frame.rdd.collect()
         for report in reports:
-            kept = Kept(progress=Progress.from_json(bytes(report.progress)), offset=report.offset)
+            kept = StoredProgress(progress=PartitionProgress.from_json(bytes(report.progress)), offset=report.offset)
             self._kept[report.partition] = kept
         tables.write(self._progress)
         self._standing.committed(
@@ -258,7 +258,7 @@ class PipelineRun:
         self._failure = self._failure or failure
 
     @property
-    def _progress(self) -> dict[int, Progress]:
+    def _progress(self) -> dict[int, PartitionProgress]:
         return {partition: kept.progress for partition, kept in self._kept.items()}
 
     def _has_changed(self, taken: Taken, *, is_sure: bool) -> bool:

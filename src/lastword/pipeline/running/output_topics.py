@@ -18,7 +18,7 @@ _BATCH_BYTES = 1024**2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outlet:
+class OutputTopics:
     """It travels to the workers."""
 
     source: str
@@ -36,12 +36,12 @@ class Outlet:
         return min(_BATCH_BYTES, *(limit - FRAME_BYTES for limit in self.limits.values()))
 
 
-def outlet_of(connection: Connection, plan: Pipeline, counters: tuple[Counter, ...]) -> Outlet:
+def outlet_of(connection: Connection, plan: Pipeline, counters: tuple[Counter, ...]) -> OutputTopics:
     """The plan's, with the topics as they are now."""
     admin = connection.admin()
     topics = {plan.changelog, plan.rejects, *(rule.to for rule in plan.rules)}
     settings = {topic: settings_now(admin, topic) for topic in sorted(topics)}
-    return Outlet(
+    return OutputTopics(
         source=plan.source.topic,
         fields=fields_of(plan),
         rejects=plan.rejects,

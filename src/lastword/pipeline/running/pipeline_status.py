@@ -12,20 +12,20 @@ from lastword.core.clock import now_ms
 from lastword.core.position import Position
 from lastword.pipeline.plan.plan import Pipeline
 from lastword.pipeline.running.counter_tables import sums
-from lastword.pipeline.running.progress import Progress, position_of
+from lastword.pipeline.running.progress import PartitionProgress, position_of
 
 # The rate is taken over so many seconds, and so many events are told.
 _RATE_S = 10.0
 _EVENTS = 10
 
 
-class Standing:
+class PipelineStatus:
     """Written by the batches of a run and read by whoever shows it; from any thread."""
 
     def __init__(self, plan: Pipeline) -> None:
         self._plan = plan
         self._lock = threading.Lock()
-        self._progress: dict[int, Progress] = {}
+        self._progress: dict[int, PartitionProgress] = {}
         self._started_ms = now_ms()
         self._batches: deque[tuple[float, int]] = deque()
         self._events: deque[dict[str, Any]] = deque(maxlen=_EVENTS)
@@ -36,12 +36,18 @@ class Standing:
         with self._lock:
             self._events.append({"at": now_ms(), "what": what})
 
-    def taken(self, progress: Mapping[int, Progress]) -> None:
+    def taken(self, progress: Mapping[int, PartitionProgress]) -> None:
         with self._lock:
             self._progress = dict(progress)
 
     def committed(
-        self, progress: Mapping[int, Progress], *, tasks: int, records: int, newest_ms: int | None, seconds: float
+        self,
+        progress: Mapping[int, PartitionProgress],
+        *,
+        tasks: int,
+        records: int,
+        newest_ms: int | None,
+        seconds: float,
     ) -> None:
         """A batch of so many tasks and records is done; `newest_ms` is the time of its newest record."""
         with self._lock:

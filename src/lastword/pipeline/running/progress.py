@@ -23,7 +23,7 @@ Counters = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
+class PartitionProgress:
     """All records of a source partition before `next_offset` are processed, with these results."""
 
     next_offset: int
@@ -52,27 +52,27 @@ class Progress:
         ).encode()
 
     @staticmethod
-    def from_json(text: bytes) -> Progress:
+    def from_json(text: bytes) -> PartitionProgress:
         fields = json.loads(text)
         if (found := fields.pop("format")) != _FORMAT:
             raise ValueError(f"it has format {found}, and this version knows {_FORMAT}")
-        return Progress(**fields)
+        return PartitionProgress(**fields)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class StoredProgress:
     """A progress, and where in the changelog it lies."""
 
-    progress: Progress
+    progress: PartitionProgress
     offset: int
 
 
-def position_of(progress: Mapping[int, Progress]) -> Position:
+def position_of(progress: Mapping[int, PartitionProgress]) -> Position:
     """Where the source is read on."""
     return Position({partition: each.next_offset for partition, each in progress.items()})
 
 
-def progress_record(changelog: str, partition: int, progress: Progress) -> Outgoing:
+def progress_record(changelog: str, partition: int, progress: PartitionProgress) -> Outgoing:
     """As it is written to the changelog."""
     return Outgoing(changelog, progress.to_json(), str(partition).encode(), partition=partition)
 
@@ -82,7 +82,9 @@ def transactional_id(app: str, partition: int) -> str:
     return f"{app}-{partition}"
 
 
-def newest_progress(connection: Connection, changelog: str, partition: int, *, start: int | None = None) -> Kept | None:
+def newest_progress(
+    connection: Connection, changelog: str, partition: int, *, start: int | None = None
+) -> StoredProgress | None:
     """The last progress of a source partition, in the changelog from `start` on; None if there is none.
 
     Nothing may be open there: its only writer is who asks.
@@ -93,7 +95,7 @@ def newest_progress(connection: Connection, changelog: str, partition: int, *, s
     if newest is None or newest.value is None:
         return None
     try:
-        return Kept(progress=Progress.from_json(newest.value), offset=newest.offset)
+        return StoredProgress(progress=PartitionProgress.from_json(newest.value), offset=newest.offset)
     except (ValueError, TypeError, KeyError) as damage:
         raise LastwordError(
             f"{changelog}[{partition}], offset {newest.offset}: this is no progress of a pipeline ({damage}): "
@@ -101,7 +103,7 @@ def newest_progress(connection: Connection, changelog: str, partition: int, *, s
         ) from None
 
 
-def refuse_newer(app: str, found: Progress, generation: int) -> None:
+def refuse_newer(app: str, found: PartitionProgress, generation: int) -> None:
     """TakenOver when a progress is of a later generation than ours."""
     if found.generation > generation:
         raise TakenOver(f"the pipeline {app} was taken over by {found.owner}")

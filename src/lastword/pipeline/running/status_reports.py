@@ -14,7 +14,7 @@ from lastword.kafka.client.groups import GroupPosition
 from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.client.transactions import Outgoing, Transactions
 from lastword.pipeline.plan.plan import Pipeline
-from lastword.pipeline.running.pipeline_status import Standing
+from lastword.pipeline.running.pipeline_status import PipelineStatus
 
 _EVERY_S = 2.0
 
@@ -29,7 +29,7 @@ class Reporting:
         self,
         connection: Connection,
         plan: Pipeline,
-        standing: Standing,
+        standing: PipelineStatus,
         transactions: Transactions,
         *,
         on_report: Callable[[dict[str, Any]], None],

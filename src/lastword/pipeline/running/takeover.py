@@ -23,8 +23,8 @@ from lastword.kafka.client.transactions import Transactions
 from lastword.pipeline.plan.plan import Pipeline
 from lastword.pipeline.running.parallel import for_each
 from lastword.pipeline.running.progress import (
-    Kept,
-    Progress,
+    PartitionProgress,
+    StoredProgress,
     newest_progress,
     position_of,
     progress_record,
@@ -47,7 +47,7 @@ class Taken:
     generation: int
     source_id: str
     changelog_id: str
-    kept: Mapping[int, Kept]
+    kept: Mapping[int, StoredProgress]
     skipped: tuple[str, ...]  # what was passed over because it was chosen so, in words
 
     @property
@@ -63,7 +63,7 @@ def take_over(
     owner: str,
     choice: Choice | None = None,
     mine: int | None = None,
-    reached: Mapping[int, Progress] = MappingProxyType({}),
+    reached: Mapping[int, PartitionProgress] = MappingProxyType({}),
 ) -> Taken:
     """Takes the pipeline over; TakenOver if another owner has done so since generation `mine`.
 
@@ -74,7 +74,7 @@ def take_over(
     """
     partitions = sorted(connection.topic(plan.source.topic).partitions)
 
-    def read(partition: int) -> Kept | None:
+    def read(partition: int) -> StoredProgress | None:
         kept = newest_progress(connection, plan.changelog, partition)
         # A takeover of ours that did not come to its end is no successor.
         if kept is not None and mine is not None and kept.progress.owner != owner:
@@ -96,10 +96,10 @@ def take_over(
             {partition: None if kept is None else kept.progress for partition, kept in found.items()}, owner
         )
 
-        def written(partition: int) -> Kept:
+        def written(partition: int) -> StoredProgress:
             progress = begins[partition]
             offset = holders[partition].write([], progress_record(plan.changelog, partition, progress))
-            return Kept(progress=progress, offset=offset)
+            return StoredProgress(progress=progress, offset=offset)
 
         taken = for_each(partitions, written)
     finally:
@@ -114,7 +114,7 @@ def take_over(
     )
 
 
-def _refuse_lost(changelog: str, partition: int, reached: Progress, found: Kept | None) -> None:
+def _refuse_lost(changelog: str, partition: int, reached: PartitionProgress, found: StoredProgress | None) -> None:
     if found is not None and (
         found.progress.source_id != reached.source_id or found.progress.next_offset >= reached.next_offset
     ):
@@ -143,7 +143,7 @@ class _Source:
         identity = topic_identity(connection.admin(), topic)
         return _Source(topic=topic, identity=identity, first=first, last=last, choice=choice)
 
-    def beginnings(self, found: Mapping[int, Progress | None], owner: str) -> dict[int, Progress]:
+    def beginnings(self, found: Mapping[int, PartitionProgress | None], owner: str) -> dict[int, PartitionProgress]:
         """What each partition begins with, in the next generation; all are judged before the first is written."""
         known = [progress for progress in found.values() if progress is not None]
         generation = 1 + max((progress.generation for progress in known), default=0)
@@ -152,11 +152,11 @@ class _Source:
             for partition, before in found.items()
         }
 
-    def _beginning(self, partition: int, before: Progress | None, *, is_new: bool) -> Progress:
+    def _beginning(self, partition: int, before: PartitionProgress | None, *, is_new: bool) -> PartitionProgress:
         """The progress to begin with; SourceGap when there is no telling where."""
         if before is None:
             start = self._chosen(partition) if is_new else self._first[partition]
-            return Progress(next_offset=start, source_id=self.identity, generation=0, owner="")
+            return PartitionProgress(next_offset=start, source_id=self.identity, generation=0, owner="")
         wrong = self._wrong(partition, before)
         if wrong is None:
             return before
@@ -174,7 +174,7 @@ class _Source:
     def _chosen(self, partition: int) -> int:
         return self._last[partition] if self._choice == "latest" else self._first[partition]
 
-    def _wrong(self, partition: int, before: Progress) -> str | None:
+    def _wrong(self, partition: int, before: PartitionProgress) -> str | None:
         reached, first, last = before.next_offset, self._first[partition], self._last[partition]
         if before.source_id != self.identity:
             return f"the topic was deleted and made again since offset {reached} was reached"

@@ -19,11 +19,17 @@ import pyarrow
 from lastword.core.errors import HistoryLost, LastwordError, PositionGone, SourceGap
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.transactions import Transactions
-from lastword.pipeline.running.output_topics import Outlet
+from lastword.pipeline.running.output_topics import OutputTopics
 from lastword.pipeline.running.parallel import for_each
-from lastword.pipeline.running.progress import Kept, newest_progress, progress_record, refuse_newer, transactional_id
+from lastword.pipeline.running.progress import (
+    StoredProgress,
+    newest_progress,
+    progress_record,
+    refuse_newer,
+    transactional_id,
+)
 from lastword.pipeline.running.source import Share, Shares, shares_of_task, spare_imports
-from lastword.pipeline.running.transaction_buffer import Portion
+from lastword.pipeline.running.transaction_buffer import TransactionBuffer
 
 # A transaction has about so much at most, and one batch of Spark's more; of all partitions of a task so much is held.
 _PORTION_RECORDS = 50_000
@@ -53,7 +59,7 @@ class CommitTask:
     connection: Connection
     app: str
     changelog: str
-    outlet: Outlet
+    outlet: OutputTopics
     generation: int
     owner: str
 
@@ -70,7 +76,7 @@ class CommitTask:
         """The same, for shares that are given."""
         _release(self)
         shares = {share.partition: share for share in of_task.shares}
-        works = {partition: _Work(self, share, of_task.busy_tasks) for partition, share in shares.items()}
+        works = {partition: _PartitionWork(self, share, of_task.busy_tasks) for partition, share in shares.items()}
         # Of several tasks each may be in another worker next time, and ids that move are not worth keeping.
         keeps_ids = False
         try:
@@ -93,14 +99,14 @@ class _Held:
     app: str
     driver: tuple[str, int]
     transactions: Transactions
-    kept: Kept
+    kept: StoredProgress
 
 
 # By id.
 _HELD: dict[str, _Held] = {}
 
 
-class _Work:
+class _PartitionWork:
     """The work of a task on one source partition."""
 
     def __init__(self, task: CommitTask, share: Share, busy_tasks: int) -> None:
@@ -112,14 +118,14 @@ class _Work:
         held = _HELD.pop(self._id, None)
         self._transactions = None if held is None else held.transactions
         self._known = None if held is None else held.kept
-        self._portion = Portion(task.outlet, share.partition, share.blame)
+        self._portion = TransactionBuffer(task.outlet, share.partition, share.blame)
         self._is_continued = False
         self._is_whole = False
         self._records = 0
         self._newest_ms: int | None = None
 
     @property
-    def _kept(self) -> Kept:
+    def _kept(self) -> StoredProgress:
         if self._known is None:
             raise RuntimeError("its progress is read when it begins")
         return self._known
@@ -196,7 +202,7 @@ class _Work:
         self._transactions = Transactions(self._task.connection, self._id, batch_bytes=batch_bytes)
         self._known = self._committed()
 
-    def _committed(self) -> Kept:
+    def _committed(self) -> StoredProgress:
         task, partition = self._task, self._share.partition
         try:
             kept = newest_progress(task.connection, task.changelog, partition, start=self._share.known)
@@ -218,8 +224,8 @@ class _Work:
         if offset <= self._kept.offset:
             raise SourceGap(f"{task.changelog}[{partition}] was deleted or emptied while it was written to")
         self._records += self._portion.records
-        self._known = Kept(progress=progress, offset=offset)
-        self._portion = Portion(task.outlet, partition, self._share.blame)
+        self._known = StoredProgress(progress=progress, offset=offset)
+        self._portion = TransactionBuffer(task.outlet, partition, self._share.blame)
 
 
 def _release(task: CommitTask) -> None:
@@ -230,7 +236,7 @@ def _release(task: CommitTask) -> None:
             held.transactions.close()
 
 
-def _bound(works: Collection[_Work]) -> None:
+def _bound(works: Collection[_PartitionWork]) -> None:
     """What is held for all partitions together stays within what one transaction may have."""
     if sum(work.held_bytes for work in works) >= _PORTION_BYTES:
         max(works, key=lambda work: work.held_bytes).commit()

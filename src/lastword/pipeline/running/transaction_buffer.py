@@ -14,8 +14,8 @@ import pyarrow.compute
 from lastword.kafka.client.transactions import Fields, Outgoing
 from lastword.pipeline.evaluation.evaluate import Counter, increment_of, key_of, value_of
 from lastword.pipeline.evaluation.verdicts import fault_of
-from lastword.pipeline.running.output_topics import FRAME_BYTES, Outlet
-from lastword.pipeline.running.progress import Progress
+from lastword.pipeline.running.output_topics import FRAME_BYTES, OutputTopics
+from lastword.pipeline.running.progress import PartitionProgress
 
 # Headers of what a pipeline writes: the record that it comes from, the rule, and why a record was rejected.
 SOURCE_HEADER = "source"
@@ -30,10 +30,10 @@ Header = tuple[str, bytes]
 Headers = list[Header]
 
 
-class Portion:
+class TransactionBuffer:
     """The results of records that follow each other in a partition; with a `blame` they are all rejected."""
 
-    def __init__(self, outlet: Outlet, partition: int, blame: str | None = None) -> None:
+    def __init__(self, outlet: OutputTopics, partition: int, blame: str | None = None) -> None:
         self._outlet = outlet
         self._blame = blame
         self._places = f"{outlet.source}/{partition}/".encode()
@@ -90,7 +90,7 @@ class Portion:
         for batch in self._batches:
             yield from self._emitted(batch)
 
-    def after(self, progress: Progress) -> Progress:
+    def after(self, progress: PartitionProgress) -> PartitionProgress:
         """The progress once this portion is written, too."""
         counters = {table: {rule: dict(sums) for rule, sums in of.items()} for table, of in progress.counters.items()}
         for counter in self._outlet.counters:

@@ -74,7 +74,7 @@ class Passed(msgspec.Struct, tag=True, frozen=True):
     offsets: int
 
 
-class PartitionFold(msgspec.Struct, frozen=True):
+class FoldedPartition(msgspec.Struct, frozen=True):
     live_rows: int
     poison_rows: int
     # Of the last record, and the offset after it.
@@ -86,7 +86,7 @@ class Folded(msgspec.Struct, tag=True, frozen=True):
     """The rows are in the file, safe on the disk; `began_ms` is just before the first fetch."""
 
     began_ms: int
-    partitions: dict[int, PartitionFold]
+    partitions: dict[int, FoldedPartition]
 
 
 class Split(msgspec.Struct, tag=True, frozen=True):
@@ -139,7 +139,7 @@ def folded(job: Job, passed: Callable[[int, int], None]) -> Folded | Split:
         return Split()
     finally:
         runs.remove()
-    return Folded(began_ms, {p: PartitionFold(live[p], poison[p], *epoch) for p, epoch in epochs.items()})
+    return Folded(began_ms, {p: FoldedPartition(live[p], poison[p], *epoch) for p, epoch in epochs.items()})
 
 
 def write_rows(rows: Iterable[tuple[bytes, bytes]], file: Path, value_codec: str) -> tuple[Counter[int], Counter[int]]:

@@ -19,7 +19,7 @@ from rocksdict import BlockBasedOptions, DBCompressionType, IngestExternalFileOp
 
 from lastword.core.headers import headers_size
 from lastword.kafka.client.reading import Columns
-from lastword.replica.store.column_family import Family
+from lastword.replica.store.column_family import ColumnFamily
 from lastword.replica.store.row_layout import PARTITION, ROW_HEAD, row_head
 from lastword.replica.store.store import store_options
 
@@ -155,7 +155,7 @@ class Runs:
     def _rows_of(self, partition: int) -> Iterator[tuple[bytes, bytes]]:
         assert self._db is not None  # noqa: S101  there are runs
         head = PARTITION.pack(partition)
-        for key, row in Family(self._db).items(head, PARTITION.pack(partition + 1)):
+        for key, row in ColumnFamily(self._db).items(head, PARTITION.pack(partition + 1)):
             if row != _TOMBSTONE:
                 yield key[len(head) :], row
 

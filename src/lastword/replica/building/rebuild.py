@@ -24,7 +24,7 @@ from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.replica.building.fold_worker import ERRORS, Failed, Folded, Job, Passed, Split, Told
 from lastword.replica.building.long_work import Stopped
-from lastword.replica.store.row_layout import Place, place_at
+from lastword.replica.store.row_layout import PartitionPlace, place_at
 from lastword.replica.store.store import Identity, Store
 
 _LOOK_S = 0.1
@@ -103,7 +103,7 @@ def usable_cpus() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-def _taken_over(folder: Path, identity: Identity, files: list[Path], places: Mapping[int, Place]) -> bool:
+def _taken_over(folder: Path, identity: Identity, files: list[Path], places: Mapping[int, PartitionPlace]) -> bool:
     """Whether the store has all rows: a key in two files leaves only one of them."""
     store = Store(folder, readable=readable_by(codec_named(identity.value_codec)))
     try:

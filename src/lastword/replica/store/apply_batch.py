@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from rocksdict import WriteBatch
 
 from lastword.core.record import Record
-from lastword.replica.store.column_family import Family
+from lastword.replica.store.column_family import ColumnFamily
 from lastword.replica.store.row_layout import (
     PARTITION,
     ROW_HEAD,
-    Place,
-    Standing,
+    CommittedState,
+    PartitionPlace,
     is_poison,
     pack_place,
     pack_row,
@@ -55,7 +55,7 @@ class Applied:
                 yield record, shown
 
 
-def _found(family: Family, keys: list[bytes]) -> list[bytes | None]:
+def _found(family: ColumnFamily, keys: list[bytes]) -> list[bytes | None]:
     """What is there for each key. A few at a time: while they are looked up, nobody else gets a turn to read."""
     found: list[bytes | None] = []
     for start in range(0, len(keys), _AT_A_TIME):
@@ -63,7 +63,7 @@ def _found(family: Family, keys: list[bytes]) -> list[bytes | None]:
     return found
 
 
-class Edit:
+class BatchEdit:
     """One WriteBatch in the making."""
 
     def __init__(self, store: Store) -> None:
@@ -75,7 +75,7 @@ class Edit:
         self._split_keys = 0
         self._hidden_rows = 0
         self._kept_bytes = 0
-        self._moved: dict[int, Place] = {}
+        self._moved: dict[int, PartitionPlace] = {}
         self._records: Sequence[Record] = ()
         # The values of each key in their order; made when the first value that can't be read asks for them.
         self._by_key: defaultdict[bytes, list[bytes]] | None = None
@@ -108,10 +108,10 @@ class Edit:
         }
         return Applied(records=records, shown=self._fold_carefully(records, there))
 
-    def move(self, places: Mapping[int, Place]) -> None:
+    def move(self, places: Mapping[int, PartitionPlace]) -> None:
         known = self._store.places
         for partition in {*places, *self._live, *self._poison}:
-            old = known.get(partition, Place(position=0))
+            old = known.get(partition, PartitionPlace(position=0))
             self._moved[partition] = places.get(partition, old)._replace(
                 live_rows=old.live_rows + self._live[partition],
                 poison_rows=old.poison_rows + self._poison[partition],
@@ -124,7 +124,7 @@ class Edit:
         places, split_keys, hidden_rows = store.standing
         store.commit(
             self._batch,
-            Standing({**places, **self._moved}, split_keys + self._split_keys, hidden_rows + self._hidden_rows),
+            CommittedState({**places, **self._moved}, split_keys + self._split_keys, hidden_rows + self._hidden_rows),
         )
         store.kept_bytes += self._kept_bytes
 

@@ -51,7 +51,7 @@ def explained(failure: Exception, what: str) -> LastwordError:
     return type(error)(f"{what} stopped ({error})")
 
 
-class Family:
+class ColumnFamily:
     """A column family in raw mode: bytes in, bytes out. `judge` makes an error of what RocksDB says.
 
     `turn` is held by whoever writes: two iterators that are made under it are of one moment.

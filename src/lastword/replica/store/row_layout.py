@@ -23,7 +23,7 @@ PARTITION = struct.Struct(">I")
 _PLACE = struct.Struct(">qiqqqq??qqq")
 
 
-class Place(NamedTuple):
+class PartitionPlace(NamedTuple):
     """Where the store stands in one partition."""
 
     position: int
@@ -47,15 +47,15 @@ class Place(NamedTuple):
     topic_log_start: int = 0
 
 
-def place_at(position: int, *, log_start: int, caught_up_at: int) -> Place:
+def place_at(position: int, *, log_start: int, caught_up_at: int) -> PartitionPlace:
     """A place of a store without rows from before `log_start`."""
-    return Place(position=position, caught_up_at=caught_up_at, log_start=log_start, topic_log_start=log_start)
+    return PartitionPlace(position=position, caught_up_at=caught_up_at, log_start=log_start, topic_log_start=log_start)
 
 
-class Standing(NamedTuple):
+class CommittedState(NamedTuple):
     """Where the table stands; always replaced as a whole, so that nobody reads half of a commit."""
 
-    places: Mapping[int, Place]
+    places: Mapping[int, PartitionPlace]
     # Keys with live rows in more than one partition, and how many rows of theirs are not shown.
     split_keys: int = 0
     hidden_rows: int = 0
@@ -124,9 +124,9 @@ def unpack_rows(raw: bytes) -> list[bytes]:
     return rows
 
 
-def pack_place(place: Place) -> bytes:
+def pack_place(place: PartitionPlace) -> bytes:
     return _PLACE.pack(*place)
 
 
-def unpack_place(raw: bytes) -> Place:
-    return Place(*_PLACE.unpack(raw))
+def unpack_place(raw: bytes) -> PartitionPlace:
+    return PartitionPlace(*_PLACE.unpack(raw))

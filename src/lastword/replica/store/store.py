@@ -27,16 +27,16 @@ from rocksdict import BlockBasedOptions, Cache, DbClosedError, IngestExternalFil
 from lastword.core.errors import DiskFull, LastwordError, ReplicaUnusable, StoreDamaged
 from lastword.core.position import Position
 from lastword.core.record import Record
-from lastword.replica.store.apply_batch import Applied, Edit
-from lastword.replica.store.column_family import Family, judged
+from lastword.replica.store.apply_batch import Applied, BatchEdit
+from lastword.replica.store.column_family import ColumnFamily, judged
 from lastword.replica.store.file_inventory import InventoryNote, what_is_missing
 from lastword.replica.store.listing import Listing
 from lastword.replica.store.position_ledger import Ledger
 from lastword.replica.store.row_layout import (
     FORMAT,
     PARTITION,
-    Place,
-    Standing,
+    CommittedState,
+    PartitionPlace,
     pack_place,
     partition_and_offset_in,
     unpack_place,
@@ -94,15 +94,15 @@ class Store:
         # Held while a commit changes the rows and what is told of them, so that nobody counts the one by the other.
         self._turn = threading.RLock()
         self.rows, self.others, self.kept, self._places_family = (
-            Family(self.db.get_column_family(name), self._judged, self._turn) for name in _FAMILIES
+            ColumnFamily(self.db.get_column_family(name), self._judged, self._turn) for name in _FAMILIES
         )
         self.handles = {name: self.db.get_column_family_handle(name) for name in _FAMILIES}
         try:
             self._refuse_another_format()
             self._inventory.keep_now()
             hidden = [len(unpack_rows(raw)) for _, raw in self.others.items()]
-            self.standing = Standing(self._read_places(), len(hidden), sum(hidden))
-            self._at: tuple[Standing | None, Position] = None, Position()
+            self.standing = CommittedState(self._read_places(), len(hidden), sum(hidden))
+            self._at: tuple[CommittedState | None, Position] = None, Position()
             self.kept_bytes = sum(len(raw) for _, raw in self.kept.items())
         except BaseException:
             self.close()
@@ -134,7 +134,7 @@ class Store:
         self._places_family.put(_LEDGER, msgspec.json.encode(told))
 
     @property
-    def places(self) -> Mapping[int, Place]:
+    def places(self) -> Mapping[int, PartitionPlace]:
         return self.standing.places
 
     @property
@@ -210,7 +210,7 @@ class Store:
                 hidden = next(others, None)
             yield key, rows
 
-    def apply(self, records: Sequence[Record], places: Mapping[int, Place]) -> Applied:
+    def apply(self, records: Sequence[Record], places: Mapping[int, PartitionPlace]) -> Applied:
         """Folds the records in and moves to the places, in one step.
 
         Records before the present position are passed over, so that applying a batch twice changes nothing. The
@@ -221,7 +221,7 @@ class Store:
         self.applied_records += len(fresh)
         return self._committed(fresh, places)
 
-    def sweep(self, ghosts: Sequence[bytes], partition: int, place: Place) -> Applied:
+    def sweep(self, ghosts: Sequence[bytes], partition: int, place: PartitionPlace) -> Applied:
         """Removes the partition's rows of these keys: their tombstones are gone from the log."""
         tombstones = [Record(key, None, partition, place.position - 1, place.caught_up_at) for key in ghosts]
         return self._committed(tombstones, {partition: place._replace(swept_at=place.position)})
@@ -239,7 +239,7 @@ class Store:
             moved[partition] = place._replace(log_start=max(place.log_start, start))
         return self._committed(tombstones, moved)
 
-    def ingest(self, files: Sequence[Path], places: Mapping[int, Place]) -> None:
+    def ingest(self, files: Sequence[Path], places: Mapping[int, PartitionPlace]) -> None:
         """Fills an empty store: takes over sorted files of packed rows, and the places with the counts of these rows.
 
         No key may be in two files: only one of its rows would be left, and `count_keys` tells.
@@ -251,9 +251,9 @@ class Store:
         batch = WriteBatch(raw_mode=True)
         for partition, place in places.items():
             batch.put(PARTITION.pack(partition), pack_place(place), self.handles["places"])
-        self.commit(batch, Standing(dict(places)))
+        self.commit(batch, CommittedState(dict(places)))
 
-    def commit(self, batch: WriteBatch, standing: Standing) -> None:
+    def commit(self, batch: WriteBatch, standing: CommittedState) -> None:
         """Writes the batch, and from then on tells what it leads to."""
         with self._turn:
             try:
@@ -289,8 +289,8 @@ class Store:
         with suppress(OSError):
             self._inventory.keep_now()
 
-    def _committed(self, records: Sequence[Record], places: Mapping[int, Place]) -> Applied:
-        edit = Edit(self)
+    def _committed(self, records: Sequence[Record], places: Mapping[int, PartitionPlace]) -> Applied:
+        edit = BatchEdit(self)
         applied = edit.fold(records)
         edit.move(places)
         edit.commit()
@@ -342,7 +342,7 @@ class Store:
             "or delete the folder and it is built again from the topic"
         )
 
-    def _read_places(self) -> dict[int, Place]:
+    def _read_places(self) -> dict[int, PartitionPlace]:
         return {
             PARTITION.unpack(key)[0]: unpack_place(raw)
             for key, raw in self._places_family.items()

@@ -46,7 +46,7 @@ def failed() -> Refused:
     return Refused(503, "table_failed", "the table can't go on by itself", "its server's own output says why")
 
 
-class Place(NamedTuple):
+class ListenerPlace(NamedTuple):
     """Where a listener goes on: the number of the next piece, the position before it, and which building it is of."""
 
     number: int
@@ -57,7 +57,7 @@ class Place(NamedTuple):
 class _Piece(NamedTuple):
     events: bytes
     # After them.
-    place: Place
+    place: ListenerPlace
 
 
 class Broadcast:
@@ -77,20 +77,20 @@ class Broadcast:
         self._lock = threading.Lock()
         self._pieces: deque[_Piece] = deque()
         self._bytes = 0
-        self._now = Place(0, self._watch.position, 0)
+        self._now = ListenerPlace(0, self._watch.position, 0)
         threading.Thread(target=self._run, name=f"changes of {replica.topic}", daemon=True).start()
 
     @property
-    def now(self) -> Place:
+    def now(self) -> ListenerPlace:
         """Where a listener begins who wants only what comes."""
         return self._now
 
-    def holds(self, place: Place) -> bool:
+    def holds(self, place: ListenerPlace) -> bool:
         """Whether nothing after a place is lost already."""
         with self._lock:
             return place.number >= self._first
 
-    def after(self, place: Place) -> tuple[bytes, Place] | None:
+    def after(self, place: ListenerPlace) -> tuple[bytes, ListenerPlace] | None:
         """The next events and the place after them, or None while there are none; FellBehind when they are gone."""
         with self._lock:
             index = place.number - self._first
@@ -185,7 +185,7 @@ class Broadcast:
                 # A quiet stretch: whoever begins here begins with the younger position.
                 self._now = self._now._replace(position=position)
                 return
-            self._now = Place(number + 1, position, old_building if building is None else building)
+            self._now = ListenerPlace(number + 1, position, old_building if building is None else building)
             self._pieces.append(_Piece(events, self._now))
             self._bytes += len(events)
             while self._bytes > self._most_bytes and len(self._pieces) > 1:

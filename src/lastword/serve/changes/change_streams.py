@@ -15,9 +15,9 @@ from lastword.serve.changes import events
 from lastword.serve.changes.broadcast import Broadcast, failed
 from lastword.serve.changes.subscription import Listener
 from lastword.serve.http.answers import Headers, Refused, stopping
-from lastword.serve.http.backpressure import Gone, Outlet, Stalled
+from lastword.serve.http.backpressure import BoundedStream, Gone, Stalled
 from lastword.serve.http.limits import Limits
-from lastword.serve.tables.position_wait import Waiting
+from lastword.serve.tables.position_wait import PositionWaits
 from lastword.serve.tables.served_table import ServedTable
 
 # Threads that read what was missed.
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 class Streams:
     """Used from one event loop."""
 
-    def __init__(self, limits: Limits, waiting: Waiting) -> None:
+    def __init__(self, limits: Limits, waiting: PositionWaits) -> None:
         self._limits = limits
         self._waiting = waiting
         self._replays = ThreadPoolExecutor(_REPLAYS, thread_name_prefix="missed changes")
@@ -111,7 +111,7 @@ class Stream:
     def headers(self) -> Headers:
         return [*events.HEADERS, ("x-lastword-position", self._position())]
 
-    async def run(self, outlet: Outlet) -> None:
+    async def run(self, outlet: BoundedStream) -> None:
         """Returns when the client has left, or was cut off."""
         gone = asyncio.ensure_future(outlet.until_gone())
         gone.add_done_callback(lambda _: self._woken.set())
@@ -153,7 +153,7 @@ class Stream:
     def _heartbeat(self) -> bytes:
         return events.heartbeat(self._position())
 
-    async def _send_what_is_there(self, outlet: Outlet) -> bool:
+    async def _send_what_is_there(self, outlet: BoundedStream) -> bool:
         self._woken.clear()
         sent = False
         for listener in self.listeners:
@@ -178,7 +178,7 @@ class Stream:
         positions = {each.table.name: each.position for each in self.listeners}
         return events.of_table(told, listener.table.name, positions)
 
-    async def _cut(self, outlet: Outlet, why: Refused) -> None:
+    async def _cut(self, outlet: BoundedStream, why: Refused) -> None:
         self._streams.cut[why.code] += 1
         with suppress(Gone, Stalled):
             await outlet.send(events.cut_event(why))

@@ -13,7 +13,7 @@ from lastword.replica.replay import SweptHere
 from lastword.serve.changes.broadcast import Broadcast
 from lastword.serve.changes.events import change_event, reset_event
 from lastword.serve.http.answers import Refused, stopping
-from lastword.serve.tables.position_wait import Waiting
+from lastword.serve.tables.position_wait import PositionWaits
 from lastword.serve.tables.served_table import ServedTable
 
 # So that a slow client keeps no consumer open, and not much in memory.
@@ -40,7 +40,7 @@ class Listener:
         self._starts_over = False
         self._is_wanted = True
 
-    async def begin(self, begin: Position | None, waiting: Waiting) -> None:
+    async def begin(self, begin: Position | None, waiting: PositionWaits) -> None:
         """Makes sure that all since a position can be given; Refused where it can't."""
         if begin is None:
             return

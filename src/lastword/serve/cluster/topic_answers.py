@@ -9,14 +9,14 @@ from lastword.core.errors import LastwordError
 from lastword.kafka.topics.settings_table import TOPIC_SETTINGS
 from lastword.kafka.topics.topic_description import PartitionDescription, TopicDescription
 from lastword.kafka.topics.topic_scan import PartitionScan, TopicScan
-from lastword.serve.cluster.topic_counts import Counted
+from lastword.serve.cluster.topic_counts import TopicCount
 from lastword.serve.tables.served_table import ServedTable
 
 _NUMBERS = ("records", "live_keys", "tombstones", "obsolete")
 
 
 def topic_json(
-    topic: TopicDescription, counted: Counted | None, tables: Sequence[ServedTable], *, census_why: str | None
+    topic: TopicDescription, counted: TopicCount | None, tables: Sequence[ServedTable], *, census_why: str | None
 ) -> dict[str, Any]:
     """What is known of the topic itself; the rest is how it was seen."""
     scan = None if counted is None else counted.scan

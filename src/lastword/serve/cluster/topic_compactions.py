@@ -30,7 +30,7 @@ _FAILED = "the compaction failed: the server's own output says why"
 _log = logging.getLogger(__name__)
 
 
-class _Stopping(Exception):
+class _CompactionStopped(Exception):
     pass
 
 
@@ -120,7 +120,7 @@ class Compacting:
         try:
             done = compact_topic(self._connection, topic, home=home, at_step=at_step, check_wanted=self._check_wanted)
             told = _done(self._last[topic_id], done)
-        except _Stopping:
+        except _CompactionStopped:
             told = self._failed(topic_id, "the server was stopped")
         except ClusterUnreachable:
             told = self._failed(topic_id, _AWAY)
@@ -155,7 +155,7 @@ class Compacting:
 
     def _check_wanted(self) -> None:
         if self._stopping.is_set():
-            raise _Stopping
+            raise _CompactionStopped
 
 
 def not_local() -> Refused:

@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 _Mark = tuple[tuple[int | None, int | None, int | None], ...]
 
 
-class _Stopping(Exception):
+class _CountStopped(Exception):
     pass
 
 
@@ -45,7 +45,7 @@ class _TooMuch(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
+class TopicCount:
     """What a count found; why there is none, or no newer one."""
 
     at: int
@@ -55,7 +55,7 @@ class Counted:
 
 @dataclass(frozen=True, kw_only=True)
 class _Kept:
-    counted: Counted
+    counted: TopicCount
     topic_id: str
     mark: _Mark
     next_s: float
@@ -78,7 +78,7 @@ class Counting:
         self._queue: SimpleQueue[TopicDescription | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def of(self, topic: TopicDescription) -> tuple[Counted | None, str | None]:
+    def of(self, topic: TopicDescription) -> tuple[TopicCount | None, str | None]:
         """What is known of a topic, and why no more is; it is counted again if it has changed."""
         with self._lock:
             kept = self._kept.get(topic.name)
@@ -140,7 +140,7 @@ class Counting:
         scan, why = None, None
         try:
             scan = scan_topic(self._connection, topic.name, self._check_wanted)
-        except _Stopping:
+        except _CountStopped:
             return
         except _TooMuch:
             why = _not_read(topic.name, _MANY_RECORDS)
@@ -155,7 +155,7 @@ class Counting:
             why = _FAILED
         ended_s = time.monotonic()
         next_s = ended_s + max(_AGAIN_S, (ended_s - began_s) / _SHARE)
-        counted = Counted(at=at, scan=scan, why=why)
+        counted = TopicCount(at=at, scan=scan, why=why)
         with self._lock:
             self._wanted.remove(topic.name)
             before = self._kept.pop(topic.name, None)
@@ -172,7 +172,7 @@ class Counting:
 
     def _check_wanted(self, _done: int, total: int) -> None:
         if self._is_stopping:
-            raise _Stopping
+            raise _CountStopped
         # It has grown, or how much it has was not known when it was looked at: a partition had no leader, say.
         if total > MOST_RECORDS:
             raise _TooMuch

@@ -32,7 +32,7 @@ class Stalled(Exception):
     """The client took nothing for too long, so its connection was ended."""
 
 
-class Outlet:
+class BoundedStream:
     """One stream: opened with its headers, and closed by its maker."""
 
     def __init__(self, protocol: Any, connection: socket.socket, *, stall_s: float) -> None:
@@ -110,7 +110,7 @@ class Streamed(Protocol):
     @property
     def headers(self) -> list[tuple[str, str]]: ...
 
-    async def run(self, outlet: Outlet) -> None:
+    async def run(self, outlet: BoundedStream) -> None:
         """Returns when the stream has ended, however it did."""
 
     def close(self) -> None: ...

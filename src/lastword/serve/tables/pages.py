@@ -26,7 +26,7 @@ class Range(NamedTuple):
     seal: bytes
 
 
-class Page(NamedTuple):
+class RowPage(NamedTuple):
     bodies: list[bytes]
     # Where the next page goes on, or None after the last row.
     cursor: str | None
@@ -49,7 +49,7 @@ def range_of(table: ServedTable, given: dict[str, str], limits: Limits) -> Range
     return Range(first, last, _limit(given.get("limit"), limits), seal)
 
 
-def page_of(table: ServedTable, wanted: Range, limits: Limits, body: RowBody) -> Page:
+def page_of(table: ServedTable, wanted: Range, limits: Limits, body: RowBody) -> RowPage:
     """The rows from the range's start, as they were at one moment, up to its limit or the limit of a page's size."""
     return table.ask(lambda store: _page(store, table, wanted, limits.page_bytes, body))
 
@@ -72,16 +72,16 @@ def values_answer(table: ServedTable, given: dict[str, str], limits: Limits) -> 
     return Answer(200, headers, b"[%b]" % b",".join(bodies))
 
 
-def _page(store: Store, table: ServedTable, wanted: Range, page_bytes: int, body: RowBody) -> Page:
+def _page(store: Store, table: ServedTable, wanted: Range, page_bytes: int, body: RowBody) -> RowPage:
     # The position first: rows may be newer than it, never older.
     position, bodies, size, key = store.position, list[bytes](), 0, b""
     for found, raw in store.packed_rows(wanted.first, wanted.last):
         if len(bodies) == wanted.limit or size >= page_bytes:
-            return Page(bodies, base64url(_sealed(wanted.seal, key) + key), position)
+            return RowPage(bodies, base64url(_sealed(wanted.seal, key) + key), position)
         key = found
         bodies.append(body(found, raw, table.key_codec, table.value_codec))
         size += len(bodies[-1])
-    return Page(bodies, None, position)
+    return RowPage(bodies, None, position)
 
 
 def _limit(text: str | None, limits: Limits) -> int:

@@ -32,7 +32,7 @@ def position_of(text: str) -> Position:
         raise Refused(400, "bad_position", str(refusal), "a position is written like 0:18,1:5") from None
 
 
-class Waiting:
+class PositionWaits:
     """One look now and then for all who wait: a thread for each, or a look, would be what a client can exhaust."""
 
     def __init__(self, limits: Limits) -> None:

@@ -18,7 +18,7 @@ from lastword.core.errors import LastwordError, StoreDamaged
 from lastword.replica.store.listing import Listing, Slice
 from lastword.replica.store.store import Store
 from lastword.serve.http.answers import COMMON, Answer, Headers, Refused, answered_at, stopping
-from lastword.serve.http.backpressure import Gone, Outlet, Stalled
+from lastword.serve.http.backpressure import BoundedStream, Gone, Stalled
 from lastword.serve.http.compression import GZIPPED, VARIES, GzipParts, takes_gzip
 from lastword.serve.http.limits import Limits
 from lastword.serve.http.unsent_answers import LARGE_BYTES, Hold, too_many_unsent
@@ -41,7 +41,7 @@ OffLoop = Callable[..., Awaitable[Any]]
 _log = logging.getLogger(__name__)
 
 
-class _Part(NamedTuple):
+class _ArrayPiece(NamedTuple):
     """A part of the array, and where the listing is after it; the slice has no rows any more."""
 
     content: bytes
@@ -51,7 +51,7 @@ class _Part(NamedTuple):
 class _Begun(NamedTuple):
     store: Store
     listing: Listing
-    first: _Part
+    first: _ArrayPiece
 
 
 class RowStreams:
@@ -135,7 +135,7 @@ class RowStream:
         if self._deadline is not None and not self._deadline.expired():
             self._deadline.reschedule(0)
 
-    async def run(self, outlet: Outlet) -> None:
+    async def run(self, outlet: BoundedStream) -> None:
         """Returns when all rows were sent, the client has left, or the connection was cut."""
         is_whole = False
         try:
@@ -166,8 +166,8 @@ class RowStream:
         self._streams.open.pop(self, None)
         self._listing.close()
 
-    async def _send_all(self, outlet: Outlet) -> None:
-        part: _Part | None = self._first
+    async def _send_all(self, outlet: BoundedStream) -> None:
+        part: _ArrayPiece | None = self._first
         del self._first  # it may be large
         while part is not None:
             after, content = part.after, part.content
@@ -178,7 +178,7 @@ class RowStream:
             del content
             part = None if after.is_last else await self._next(after)
 
-    async def _next(self, after: Slice) -> _Part:
+    async def _next(self, after: Slice) -> _ArrayPiece:
         """The part that follows, when there is room for it among the unsent answers."""
         loop = asyncio.get_running_loop()
         self._listing.advance(after)
@@ -186,7 +186,7 @@ class RowStream:
         while True:
             if not self.is_shown:
                 raise self.table.not_ready()
-            part: _Part = await self._streams.off_loop(_read, self._listing, self.table, b",")
+            part: _ArrayPiece = await self._streams.off_loop(_read, self._listing, self.table, b",")
             try:
                 self._hold.resize(max(_STREAM_BYTES, len(part.content)))
             except Refused:
@@ -213,7 +213,7 @@ def _begun(table: ServedTable) -> _Begun:
     return table.ask(begin)
 
 
-def _read(listing: Listing, table: ServedTable, begin: bytes) -> _Part:
+def _read(listing: Listing, table: ServedTable, begin: bytes) -> _ArrayPiece:
     """The next part of the array, which begins with a bracket or a comma."""
     found = listing.next_slice(
         lambda key, raw: value_body(key, raw, table.key_codec, table.value_codec),
@@ -222,7 +222,7 @@ def _read(listing: Listing, table: ServedTable, begin: bytes) -> _Part:
     )
     end = b"]" if found.is_last else b""
     content = b"%b%b%b" % (begin if found.rows or begin == b"[" else b"", b",".join(found.rows), end)
-    return _Part(content, found._replace(rows=[]))
+    return _ArrayPiece(content, found._replace(rows=[]))
 
 
 def _compressed(gzip: GzipParts, content: bytes, is_last: bool) -> bytes:

@@ -55,7 +55,7 @@ def readiness(tables: Iterable[ServedTable], *, board_is_ready: bool = True) -> 
     return json_answer({"ready": True})
 
 
-class _Shown(NamedTuple):
+class _TableStatus(NamedTuple):
     topic_id: str | None = None
     position: Position = Position()
     rows: int | None = None
@@ -63,11 +63,11 @@ class _Shown(NamedTuple):
     topic_log_start: Position = Position()
 
 
-def _shown(table: ServedTable) -> _Shown:
-    def found(store: Store) -> _Shown:
-        return _Shown(store.topic_id, store.position, len(store), store.log_start, store.topic_log_start)
+def _shown(table: ServedTable) -> _TableStatus:
+    def found(store: Store) -> _TableStatus:
+        return _TableStatus(store.topic_id, store.position, len(store), store.log_start, store.topic_log_start)
 
     try:
         return table.ask(found)
     except Refused:
-        return _Shown()
+        return _TableStatus()

@@ -36,7 +36,7 @@ _TOGETHER = 1000
 Outcomes = list[Ack | LastwordError]
 
 
-class _Job(NamedTuple):
+class _WriteJob(NamedTuple):
     writes: Sequence[Write]
     done: asyncio.Future[Outcomes]
     loop: asyncio.AbstractEventLoop
@@ -59,7 +59,7 @@ class Writes:
         self._meant = meant
         self._patience_s = patience_s
         self._topic = topic
-        self._jobs: queue.Queue[_Job | None] = queue.Queue(waiting)
+        self._jobs: queue.Queue[_WriteJob | None] = queue.Queue(waiting)
         self._writer: Writer | None = None
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name=f"writes to {topic}", daemon=True)
@@ -68,7 +68,7 @@ class Writes:
     async def send(self, writes: Sequence[Write]) -> Outcomes:
         """The outcome of each, once all are known; Refused when too many wait already."""
         loop = asyncio.get_running_loop()
-        job = _Job(writes, loop.create_future(), loop)
+        job = _WriteJob(writes, loop.create_future(), loop)
         if self._is_stopping:
             raise stopping()
         try:
@@ -110,7 +110,7 @@ class Writes:
     def _opened(self) -> Writer:
         return Writer(self._connection, self._topic, patience_s=self._patience_s, meant=self._meant)
 
-    def _waiting_jobs(self) -> list[_Job]:
+    def _waiting_jobs(self) -> list[_WriteJob]:
         """What has come, as soon as there is something."""
         found = [self._jobs.get()]
         while len(found) < _TOGETHER and not self._jobs.empty():

@@ -26,7 +26,7 @@ from lastword.kafka.client.live_settings import topic_identity
 from lastword.spark.query.as_text import FOR_PROGRAMS, flat
 from lastword.spark.query.export_folder import MARKER, export_folder, names_in, refuse_what_is_there
 from lastword.spark.query.remote_folder import RemoteFolder
-from lastword.spark.reading.offset_range import At, Span, captured_span
+from lastword.spark.reading.offset_range import At, OffsetRange, captured_span
 from lastword.spark.reading.table import table_of
 from lastword.spark.session.failures import one_line_failures
 from lastword.spark.session.session import connection_of
@@ -92,7 +92,7 @@ class Exported:
 def export_table(spark: SparkSession, path: str, exporting: Exporting, *, overwrite: bool = False) -> Exported:
     """Writes the table to a folder, local or by URL, and returns what its marker says once it is all there."""
     span = captured_span(connection_of(spark), exporting.topic, exporting.at)
-    work, folder = _Work(spark, exporting, span), _local(path)
+    work, folder = _OneExport(spark, exporting, span), _local(path)
     if folder is None:
         return work.to_url(path, overwrite=overwrite)
     if overwrite and _is_next_commit(folder, exporting.format):
@@ -118,10 +118,10 @@ def _is_next_commit(folder: Path, form: str) -> bool:
     return form == "delta" and (folder / "_delta_log").is_dir()
 
 
-class _Work:
+class _OneExport:
     """One export."""
 
-    def __init__(self, spark: SparkSession, exporting: Exporting, span: Span) -> None:
+    def __init__(self, spark: SparkSession, exporting: Exporting, span: OffsetRange) -> None:
         self._spark = spark
         self._exporting = exporting
         connection = connection_of(spark)

@@ -40,14 +40,14 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class QueryResult:
     """The rows of a query, not computed yet, and the position at which each topic in it is read."""
 
     rows: DataFrame
     positions: Mapping[str, Position]
 
 
-def answer(spark: SparkSession, query: str, reading: Reading = Reading()) -> Answer:  # noqa: B008 - frozen
+def answer(spark: SparkSession, query: str, reading: Reading = Reading()) -> QueryResult:  # noqa: B008 - frozen
     """The answer to a query that only reads topics; each topic it names is a view of the session from then on.
 
     BadInput for anything wrong with the query, NotFound for a name that is neither a topic nor defined in the query.
@@ -56,7 +56,7 @@ def answer(spark: SparkSession, query: str, reading: Reading = Reading()) -> Ans
     with one_line_failures(_QUERY), _no_substitution(spark):
         statement = parsed(spark, query)
         if statement.tables_pattern is not None:
-            return Answer(rows=_topics_like(spark, statement.tables_pattern), positions={})
+            return QueryResult(rows=_topics_like(spark, statement.tables_pattern), positions={})
         topics = _Topics(spark, statement, reading)
         reach.check_parsed(statement, topics.known)
         if statement.is_about_query or not statement.is_told:
@@ -67,7 +67,7 @@ def answer(spark: SparkSession, query: str, reading: Reading = Reading()) -> Ans
     unused = sorted(str(topic) for topic in reading.schemas if topic is not None and topic not in topics.positions)
     if unused:
         raise BadInput(f"--schema {unused[0]}=...: the query reads no topic of that name")
-    return Answer(rows=rows, positions=topics.positions)
+    return QueryResult(rows=rows, positions=topics.positions)
 
 
 @contextmanager

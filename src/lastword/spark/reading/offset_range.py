@@ -18,7 +18,7 @@ At = Position | datetime | str | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Span:
+class OffsetRange:
     """The records of a topic from `start` up to `stop`; both name every partition."""
 
     topic: str
@@ -38,11 +38,11 @@ class Span:
         return sum(self.stop[p] - self.start[p] for p in self.stop)
 
 
-def captured_span(connection: Connection, topic: str, at: At = None) -> Span:
+def captured_span(connection: Connection, topic: str, at: At = None) -> OffsetRange:
     """The span up to `at`; BadInput for a position that the log has not reached."""
     first, last = log_bounds(connection, topic)
     if at is None:
-        return Span(topic=topic, start=first, stop=last)
+        return OffsetRange(topic=topic, start=first, stop=last)
     asked = _position(connection, topic, at, last)
     refuse_unknown_partitions(topic, asked, last)
     for partition, offset in asked.items():
@@ -59,7 +59,7 @@ def captured_span(connection: Connection, topic: str, at: At = None) -> Span:
     # A partition that a position does not name has not been read.
     stop = Position({partition: max(asked.get(partition, 0), first[partition]) for partition in last})
     past = frozenset(p for p in last if first[p] < stop[p] < last[p])
-    return Span(topic=topic, start=first, stop=stop, past=past)
+    return OffsetRange(topic=topic, start=first, stop=stop, past=past)
 
 
 def _position(connection: Connection, topic: str, at: Position | datetime | str, last: Position) -> Position:

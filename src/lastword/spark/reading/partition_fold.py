@@ -22,7 +22,7 @@ from lastword.core.errors import DecodeError, HorizonPassed
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import Columns, Queue, no_cyclic_garbage, read_columns
-from lastword.spark.reading.offset_range import Span
+from lastword.spark.reading.offset_range import OffsetRange
 from lastword.spark.reading.packed_rows import (
     HEADERS_ARROW_TYPE,
     HEADERS_TYPE,
@@ -71,7 +71,7 @@ class PartitionFold:
     """What a task needs to fold one partition; it travels to the workers."""
 
     connection: Connection
-    span: Span
+    span: OffsetRange
     key_codec: str
     value_codec: str
     memory_bytes: int

@@ -12,7 +12,7 @@ from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput
 from lastword.spark.reading.fold import shown_rows
 from lastword.spark.reading.json_columns import as_columns
-from lastword.spark.reading.offset_range import At, Span, captured_span
+from lastword.spark.reading.offset_range import At, OffsetRange, captured_span
 from lastword.spark.reading.partition_fold import PartitionFold, Room, TooLarge, ids
 from lastword.spark.session.client_settings import portable
 from lastword.spark.session.failures import one_line_failures
@@ -57,7 +57,7 @@ def read_table(
 
 def table_of(
     spark: SparkSession,
-    span: Span,
+    span: OffsetRange,
     *,
     key: str = "string",
     value: str = "json",
@@ -78,14 +78,14 @@ def table_of(
     return as_columns(rows, schema) if columns else rows
 
 
-def live_rows(spark: SparkSession, span: Span) -> DataFrame:
+def live_rows(spark: SparkSession, span: OffsetRange) -> DataFrame:
     """The live rows of every partition, key and value as bytes: a key that lives in two partitions comes twice."""
     rows, _ = _live(spark, span, "bytes", "bytes", FOLD_MEMORY_BYTES)
     return rows.select("key", "value", "partition")
 
 
 def _live(
-    spark: SparkSession, span: Span, key_codec: str, value_codec: str, memory_bytes: int
+    spark: SparkSession, span: OffsetRange, key_codec: str, value_codec: str, memory_bytes: int
 ) -> tuple[DataFrame, bool]:
     """The live rows of every partition, decoded, with the bytes of each key as `raw_key`; whether no key comes twice.
 

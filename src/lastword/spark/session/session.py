@@ -37,7 +37,7 @@ _ANY_MASTERS = (_ANY_MASTER, "local[*,4]")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _SessionRequest:
     """How a session was made."""
 
     master: str
@@ -47,7 +47,7 @@ class _Asked:
 
 
 _connections: WeakKeyDictionary[SparkContext, Connection] = WeakKeyDictionary()
-_ways: WeakKeyDictionary[SparkContext, _Asked] = WeakKeyDictionary()
+_ways: WeakKeyDictionary[SparkContext, _SessionRequest] = WeakKeyDictionary()
 
 
 def session(
@@ -72,7 +72,7 @@ def session(
         )
     given = checked(settings or {})
     master = checked_master(given.get("spark.master", master))
-    asked = _Asked(master=master, settings=dict(given), delta=delta, ui=ui)
+    asked = _SessionRequest(master=master, settings=dict(given), delta=delta, ui=ui)
     running = _running(connection, asked)
     if running is not None:
         return running
@@ -147,7 +147,7 @@ def _started(
     return spark
 
 
-def _running(connection: Connection, asked: _Asked) -> SparkSession | None:
+def _running(connection: Connection, asked: _SessionRequest) -> SparkSession | None:
     """The session of this process; BadInput when it can't serve what is asked."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         raise BadInput("lastword starts Spark's JVM itself: run the program with python and not with spark-submit")
@@ -162,7 +162,7 @@ def _running(connection: Connection, asked: _Asked) -> SparkSession | None:
     return SparkSession(context)
 
 
-def _difference(running: _Asked, asked: _Asked) -> str | None:
+def _difference(running: _SessionRequest, asked: _SessionRequest) -> str | None:
     """What the running session has otherwise; whatever is left to its default may be anything."""
     if asked.master not in (*_ANY_MASTERS, running.master):
         return f"at the master {running.master}"

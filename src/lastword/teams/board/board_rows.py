@@ -19,18 +19,27 @@ from lastword.core.errors import LastwordError
 from lastword.core.record import Record
 from lastword.teams.board.board_topics import ACTIONS, STATE, STATS
 from lastword.teams.board.judging import is_team_name
-from lastword.teams.board.tally import BADGES_PREFIX, NOBODY, REFUSED_KEY, Count, Listed, Numbers, Place, Tally
+from lastword.teams.board.tally import (
+    BADGES_PREFIX,
+    NOBODY,
+    REFUSED_KEY,
+    Count,
+    Listed,
+    Numbers,
+    SourcePartition,
+    Tally,
+)
 
 TEAM_PREFIX = "team/"
 _FORMAT = 1
 _DAMAGE = (msgspec.MsgspecError, ValueError, TypeError, KeyError, AttributeError)
 
 
-class Kept:
+class KeptBoard:
     """What `board_state` says, as far as it was read."""
 
     def __init__(self) -> None:
-        self.counts: dict[Place, Count] = {}
+        self.counts: dict[SourcePartition, Count] = {}
         self.listed: list[Listed] = []
         self.earned: dict[str, dict[str, int]] = {}
         self.registered: dict[str, int] = {}
@@ -91,7 +100,7 @@ class Kept:
             self.earned[key.removeprefix(BADGES_PREFIX)] = dict(fields["earned"])
         else:
             numbers = {team: Numbers(**each) for team, each in fields.pop("numbers").items()}
-            self.counts[Place(topic, int(partition))] = Count(**fields, numbers=numbers)
+            self.counts[SourcePartition(topic, int(partition))] = Count(**fields, numbers=numbers)
         return True
 
 
@@ -117,7 +126,7 @@ def _row(tally: Tally, key: str) -> dict[str, Any]:
     if key.startswith(BADGES_PREFIX):
         return {"earned": tally.earned[key.removeprefix(BADGES_PREFIX)]}
     topic, _, partition = key.rpartition("/")
-    count = tally.counts[Place(topic, int(partition))]
+    count = tally.counts[SourcePartition(topic, int(partition))]
     return {
         "topic_id": count.topic_id,
         "next_offset": count.next_offset,

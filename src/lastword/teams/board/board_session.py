@@ -14,15 +14,15 @@ from lastword.core.errors import LastwordError, TakenOver
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import read_to_end
 from lastword.kafka.client.transactions import Outgoing, Transactions
-from lastword.teams.board.board_rows import Kept, rows_of
+from lastword.teams.board.board_rows import KeptBoard, rows_of
 from lastword.teams.board.board_topics import ACTIONS, PIPELINE, STATE, STATS, STATUS
 from lastword.teams.board.group_watch import OutsideWatch
-from lastword.teams.board.presence import Seen, Status, seen_teams
+from lastword.teams.board.presence import Status, TeamPresence, seen_teams
 from lastword.teams.board.ranking import Board, actions_of, last_refused, numbers_of, ranked, refused_counts
 from lastword.teams.board.rates import Rates
 from lastword.teams.board.reader_view import Shown
 from lastword.teams.board.side_topic import SideTopic
-from lastword.teams.board.source import Source
+from lastword.teams.board.source import CountedTopic
 
 # Whoever takes it last writes.
 WRITER = "lastword-board"
@@ -34,7 +34,7 @@ _TROUBLE_S = 0.5
 _SILENCE_S = 15.0
 
 
-class Session:
+class BoardSession:
     """Used from one thread; closed by its maker."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Session:
             self._close_transactions()
             raise
         self._shown = Shown(kept, agrees=not writes)
-        self._sources = [Source(connection, topic) for topic in (ACTIONS, STATS)]
+        self._sources = [CountedTopic(connection, topic) for topic in (ACTIONS, STATS)]
         self._state = SideTopic(connection, STATE, end)
         self._status_topic = SideTopic(connection, STATUS)
         self._status: Status | None = None
@@ -132,7 +132,7 @@ class Session:
         """Gives badges for what is seen, and shows the board."""
         tally, now = self._shown.tally, now_ms()
         registered = sorted(self._shown.kept.registered)
-        seen: dict[str, Seen] = {
+        seen: dict[str, TeamPresence] = {
             team: each
             for team, each in seen_teams(self._status, self._outside.groups, tally.earned, registered, now).items()
             if tally.admit(team)
@@ -160,9 +160,9 @@ class Session:
             self._show(board.as_unreachable(str(trouble)))
 
 
-def _read_state(connection: Connection) -> tuple[Kept, int | None]:
+def _read_state(connection: Connection) -> tuple[KeptBoard, int | None]:
     """What `board_state` says, and the offset after that; None where there is no such topic."""
-    kept = Kept()
+    kept = KeptBoard()
     if STATE not in connection.reach().topics:
         return kept, None
     end = 0

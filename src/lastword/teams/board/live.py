@@ -8,7 +8,7 @@ from collections.abc import Callable
 from lastword.core.clock import now_ms
 from lastword.core.errors import Fenced, LastwordError, NotReady, TakenOver
 from lastword.kafka.client.connection import Connection
-from lastword.teams.board.board_session import Session
+from lastword.teams.board.board_session import BoardSession
 from lastword.teams.board.board_topics import make_state_topic
 from lastword.teams.board.group_watch import OutsideWatch
 from lastword.teams.board.ranking import Board
@@ -95,7 +95,7 @@ class LiveBoard:
     def _stay(self, outside: OutsideWatch, *, writes: bool) -> None:
         if writes:
             make_state_topic(self._connection)
-        session = Session(self._connection, outside, writes=writes, show=self._publish)
+        session = BoardSession(self._connection, outside, writes=writes, show=self._publish)
         self.is_writer = writes
         try:
             while not self._ended.is_set():

@@ -22,7 +22,7 @@ _YOUNG_MS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class TeamPresence:
     """A team at one moment."""
 
     kind: Kind
@@ -75,25 +75,25 @@ class Groups:
 
 def seen_teams(
     status: Status | None, groups: Groups | None, known: Collection[str], registered: Collection[str], now: int
-) -> dict[str, Seen]:
+) -> dict[str, TeamPresence]:
     """Every team that there is, with what is known of it now: `known` are those that have written something."""
-    seen: dict[str, Seen] = {team: Seen(kind="outside") for team in (*known, *registered)}
+    seen: dict[str, TeamPresence] = {team: TeamPresence(kind="outside") for team in (*known, *registered)}
     if groups is not None:
         is_young = now - groups.at < _YOUNG_MS
         for name, group in groups.groups.items():
             # A group that is named like no team is one only if it reads the users.
             if name != PIPELINE and (name in seen or group.has_topic or group.committed):
-                seen[name] = _outside(group, groups) if is_young else Seen(kind="outside")
+                seen[name] = _outside(group, groups) if is_young else TeamPresence(kind="outside")
     if status is not None:
         is_young = now - status.at < _YOUNG_MS
         lag = status.lag if is_young else None
-        inside = Seen(kind="inside", is_connected=is_young, shares_work=status.most_tasks >= 2, lag=lag)
+        inside = TeamPresence(kind="inside", is_connected=is_young, shares_work=status.most_tasks >= 2, lag=lag)
         seen |= dict.fromkeys(status.teams, inside)
     return seen
 
 
-def _outside(group: GroupNow, groups: Groups) -> Seen:
-    return Seen(
+def _outside(group: GroupNow, groups: Groups) -> TeamPresence:
+    return TeamPresence(
         kind="outside", is_connected=group.members >= 1, shares_work=group.members >= 2, lag=_lag(group, groups)
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from lastword.teams.board.badges import SYMBOLS
 from lastword.teams.board.judging import REASONS
-from lastword.teams.board.presence import Kind, Seen
+from lastword.teams.board.presence import Kind, TeamPresence
 from lastword.teams.board.rates import Rates
 from lastword.teams.board.tally import NOBODY, Numbers, Tally
 
@@ -76,7 +76,9 @@ class Board:
         return replace(self, state="connecting", why=why, teams=teams)
 
 
-def ranked(tally: Tally, seen: Mapping[str, Seen], actions_rate: Rates, processed_rate: Rates) -> tuple[Team, ...]:
+def ranked(
+    tally: Tally, seen: Mapping[str, TeamPresence], actions_rate: Rates, processed_rate: Rates
+) -> tuple[Team, ...]:
     """The teams by badges, then by actions, then by name, in which numbers count as such: team-2 before team-10."""
     actions, numbers = actions_of(tally), numbers_of(tally)
     refused: Counter[str] = Counter()

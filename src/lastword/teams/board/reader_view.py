@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 
 from lastword.core.record import Record
-from lastword.teams.board.board_rows import Kept, count_copy
-from lastword.teams.board.tally import Begun, Entry, Place, Tally
+from lastword.teams.board.board_rows import KeptBoard, count_copy
+from lastword.teams.board.tally import Begun, JudgedRecord, SourcePartition, Tally
 
 # So many records after the rows are remembered. A writer that is further behind is no help.
 _LONGEST_TAIL = 100_000
@@ -19,13 +19,13 @@ _LONGEST_TAIL = 100_000
 class Shown:
     """A tally that follows the sources; where `agrees`, also the rows that another writes."""
 
-    def __init__(self, kept: Kept, *, agrees: bool) -> None:
+    def __init__(self, kept: KeptBoard, *, agrees: bool) -> None:
         self.kept = kept
         self.tally: Tally = kept.tally()
         self._agrees = agrees
-        self._tail: list[Entry] = []
-        self._begun: dict[Place, Begun] = {}
-        self._reached: dict[Place, tuple[str, int]] = {}
+        self._tail: list[JudgedRecord] = []
+        self._begun: dict[SourcePartition, Begun] = {}
+        self._reached: dict[SourcePartition, tuple[str, int]] = {}
 
     def begin(self, begun: Begun) -> int:
         """Goes on with a partition; the offset to read from."""
@@ -33,13 +33,13 @@ class Shown:
         self.tally.begin(begun)
         return self.tally.counts[begun.place].next_offset
 
-    def take(self, entry: Entry) -> None:
+    def take(self, entry: JudgedRecord) -> None:
         if self.tally.take(entry) and self._agrees:
             self._tail.append(entry)
             if len(self._tail) > _LONGEST_TAIL:
                 self._settle()
 
-    def reach(self, place: Place, topic_id: str, offset: int) -> None:
+    def reach(self, place: SourcePartition, topic_id: str, offset: int) -> None:
         self._reached[place] = (topic_id, offset)
         self.tally.reach(place, topic_id, offset)
 

@@ -9,7 +9,7 @@ from lastword.core.record import Record
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.feed import Feed
 from lastword.kafka.client.reading import log_bounds
-from lastword.kafka.topics.topic_snapshot import Lookout
+from lastword.kafka.topics.topic_snapshot import TopicProbe
 
 _LOOK_EVERY_S = 2.0
 
@@ -21,7 +21,7 @@ class SideTopic:
         self._connection = connection
         self._topic = topic
         self._start = start
-        self._lookout = Lookout(connection, topic)
+        self._lookout = TopicProbe(connection, topic)
         self._feed: Feed | None = None
         self._identity = ""
         self._look_at = 0.0

@@ -7,20 +7,20 @@ import time
 from lastword.core.errors import LastwordError
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.feed import Feed
-from lastword.kafka.topics.topic_snapshot import Lookout, Present
+from lastword.kafka.topics.topic_snapshot import Present, TopicProbe
 from lastword.teams.board.reader_view import Shown
-from lastword.teams.board.tally import Begun, Entry, Place
+from lastword.teams.board.tally import Begun, JudgedRecord, SourcePartition
 
 _LOOK_EVERY_S = 5.0
 
 
-class Source:
+class CountedTopic:
     """Everything that it gives to a tally is of the topic whose identity is in the count."""
 
-    def __init__(self, connection: Connection, topic: str, lookout: Lookout | None = None) -> None:
+    def __init__(self, connection: Connection, topic: str, lookout: TopicProbe | None = None) -> None:
         self.topic = topic
         self._connection = connection
-        self._lookout = Lookout(connection, topic) if lookout is None else lookout
+        self._lookout = TopicProbe(connection, topic) if lookout is None else lookout
         self._feed: Feed | None = None
         self._present: Present | None = None
         self._at_end: set[int] = set()
@@ -49,9 +49,9 @@ class Source:
             self._begin(shown)
             return True
         for record in heard.records:
-            shown.take(Entry.of(self.topic, identity, record))
+            shown.take(JudgedRecord.of(self.topic, identity, record))
         for partition, offset in heard.reached.items():
-            shown.reach(Place(self.topic, partition), identity, offset)
+            shown.reach(SourcePartition(self.topic, partition), identity, offset)
         self._at_end = (self._at_end - {record.partition for record in heard.records}) | heard.at_end
         if heard.past_moved is not None:
             self._begin(shown)
@@ -79,7 +79,7 @@ class Source:
         ends = {} if before is None else before.high
         position = {}
         for partition, start in found.start.items():
-            place = Place(self.topic, partition)
+            place = SourcePartition(self.topic, partition)
             begun = Begun(place, found.topic_id, start, found.high[partition], ends.get(partition, 0))
             position[partition] = shown.begin(begun)
         feed = Feed(self._connection, self.topic)

@@ -25,7 +25,7 @@ BADGES_PREFIX = "badges/"
 NOBODY = ""
 
 
-class Place(NamedTuple):
+class SourcePartition(NamedTuple):
     topic: str
     partition: int
 
@@ -76,17 +76,17 @@ class Listed(NamedTuple):
 class Begun(NamedTuple):
     """A source partition is read on, of the topic that it is now."""
 
-    place: Place
+    place: SourcePartition
     topic_id: str
     start: int
     end: int
     ended: int  # where the one that was there before is known to have ended
 
 
-class Entry(NamedTuple):
+class JudgedRecord(NamedTuple):
     """A record that was judged."""
 
-    place: Place
+    place: SourcePartition
     topic_id: str
     offset: int
     time: int
@@ -94,17 +94,17 @@ class Entry(NamedTuple):
     opening: bytes | None
 
     @staticmethod
-    def of(topic: str, topic_id: str, record: Record) -> Entry:
+    def of(topic: str, topic_id: str, record: Record) -> JudgedRecord:
         opening = None if record.value is None else record.value[:_OPENING_BYTES]
-        place = Place(topic, record.partition)
-        return Entry(place, topic_id, record.offset, record.timestamp, judged(topic, record), opening)
+        place = SourcePartition(topic, record.partition)
+        return JudgedRecord(place, topic_id, record.offset, record.timestamp, judged(topic, record), opening)
 
 
 class Tally:
     """Everything that is counted. `changed` has the keys of the rows that differ from those that were kept last."""
 
     def __init__(self) -> None:
-        self.counts: dict[Place, Count] = {}
+        self.counts: dict[SourcePartition, Count] = {}
         self.earned: dict[str, dict[str, int]] = {}  # by team, then by badge: when
         self.listed: deque[Listed] = deque(maxlen=MOST_LISTED)
         self.changed: set[str] = set()
@@ -133,13 +133,13 @@ class Tally:
             # The log was cut short: what lies before its end was counted.
             self._move(begun.place, count, begun.end)
 
-    def reach(self, place: Place, topic_id: str, offset: int) -> None:
+    def reach(self, place: SourcePartition, topic_id: str, offset: int) -> None:
         """There is nothing to count before `offset` any more."""
         count = self.counts[place]
         if count.topic_id == topic_id and offset > count.next_offset:
             self._move(place, count, offset)
 
-    def take(self, entry: Entry) -> bool:
+    def take(self, entry: JudgedRecord) -> bool:
         """Counts a record; False for one that is counted already, or is of a topic that is gone."""
         count = self.counts[entry.place]
         if entry.topic_id != count.topic_id or entry.offset < count.next_offset:
@@ -180,7 +180,7 @@ class Tally:
             self.teams.add(team)
         return True
 
-    def _refuse(self, count: Count, entry: Entry, said: Refusal) -> None:
+    def _refuse(self, count: Count, entry: JudgedRecord, said: Refusal) -> None:
         name = said.team if said.team is not None and self._may_name(said.team) else NOBODY
         reasons = count.refused.setdefault(name, {})
         reasons[said.reason] = reasons.get(said.reason, 0) + 1
@@ -204,7 +204,7 @@ class Tally:
             self._named.add(team)
         return True
 
-    def _move(self, place: Place, count: Count, offset: int) -> None:
+    def _move(self, place: SourcePartition, count: Count, offset: int) -> None:
         if count.next_offset != offset:
             count.next_offset = offset
             self.changed.add(str(place))

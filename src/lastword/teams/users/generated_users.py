@@ -37,7 +37,7 @@ pack STRING NOT NULL
 """
 
 
-class User(msgspec.Struct, frozen=True, gc=False):
+class GeneratedUser(msgspec.Struct, frozen=True, gc=False):
     """One user; its JSON is the value of its record, and the email the key."""
 
     email: str
@@ -57,7 +57,7 @@ class User(msgspec.Struct, frozen=True, gc=False):
     pack: str
 
 
-def users(seed: int, start: int = 0) -> Iterator[User]:
+def users(seed: int, start: int = 0) -> Iterator[GeneratedUser]:
     """The users of a seed from one number on, without end."""
     number = start
     for block in count(start // _BLOCK):
@@ -110,11 +110,11 @@ _ZONES = _wheel(words.TIME_ZONES)
 _AGENTS = _wheel(words.USER_AGENTS)
 
 
-def _user(number: int, draws: tuple[int, ...]) -> User:
+def _user(number: int, draws: tuple[int, ...]) -> GeneratedUser:
     (digits, person, john, avatar, credit, pack,
      provider, card, company, slogan, industry, folder, profession, field, premium, zone, agent) = draws  # fmt: skip
     name, mailbox = _PEOPLE[person % len(_PEOPLE)] if john % 10 else _JOHN_DOE
-    return User(
+    return GeneratedUser(
         f"{mailbox}.{number}@{_PROVIDERS[provider]}",
         f"{_CARDS[card]}{1_000_000_000 + digits}",
         _COMPANIES[company],

@@ -16,7 +16,7 @@ from lastword.demo.demo_topics import AN_HOUR, PARTITIONS, make_if_missing
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.loading import LoadStopped, load
 from lastword.kafka.client.reading import log_bounds, read_log
-from lastword.teams.users.generated_users import User, number_of, users
+from lastword.teams.users.generated_users import GeneratedUser, number_of, users
 from lastword.teams.users.pace import steady, unpaced
 
 TOPIC = "new_users"
@@ -26,7 +26,7 @@ _FIRST_USERS = 5_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written:
+class UsersWritten:
     """How many users were written, the number of the first, and the time it took."""
 
     users: int
@@ -43,7 +43,7 @@ def write_users(
     per_second: int | None = None,
     stopped: Callable[[], bool] = lambda: False,
     progress: Callable[[int], None] | None = None,
-) -> Written:
+) -> UsersWritten:
     """Writes `count` users, or until `stopped`, after those that are there; all are acknowledged on return.
 
     Without `per_second` as fast as possible.
@@ -61,7 +61,7 @@ def write_users(
     except LoadStopped as early:
         told = f"{early.acknowledged} users were written to {topic}: start it again, and it goes on after them"
         raise LoadStopped(early.cause, told, early.acknowledged) from None
-    return Written(users=written, first=first, seconds=time.monotonic() - began)
+    return UsersWritten(users=written, first=first, seconds=time.monotonic() - began)
 
 
 def ensure_first_users(connection: Connection) -> None:
@@ -81,7 +81,7 @@ def next_number(connection: Connection, topic: str) -> int:
     return max([sum(end.values()), *(number + 1 for number in numbers if number is not None)])
 
 
-def _writes(chosen: Iterator[User], portions: Iterable[int]) -> Iterator[Write]:
+def _writes(chosen: Iterator[GeneratedUser], portions: Iterable[int]) -> Iterator[Write]:
     encode = msgspec.json.Encoder().encode
     for size in portions:
         portion = list(islice(chosen, size))
