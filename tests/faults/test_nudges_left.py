@@ -6,6 +6,7 @@ Where a record of ours has to stay, the result says where and until when, and a 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -135,16 +136,50 @@ def test_records_stamped_in_the_future_leave_nothing_of_ours_where_the_segment_b
 def test_nothing_of_ours_is_left_where_no_record_may_be_stamped_in_the_past(
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
-    make_topic(connection, topic_name)
-    write(connection, topic_name, [("a", "1"), ("a", "2")])
+    # The broker stamps the markers of many partitions one after the other and appends them afterwards: were it bound to
+    # take nothing older than now, it would refuse some, and never end the transaction.
+    make_topic(connection, topic_name, partitions=50)
+    producer = connection.producer()
+    for partition in range(50):
+        for value in ("1", "2"):
+            producer.produce(topic_name, key="a", value=value, partition=partition)
+    assert producer.flush(30) == 0
     admin = connection.admin()
+    bound = "message.timestamp.before.max.ms"
     # Afterwards: on a slow machine the records themselves would come too late.
-    alter_settings(admin, topic_name, {"message.timestamp.before.max.ms": "0"})
+    alter_settings(admin, topic_name, {bound: "0"})
+    bounds: dict[str, str] = {}
 
-    compaction = compacted(connection, topic_name, tmp_path)
+    compaction = compact_topic(
+        connection,
+        topic_name,
+        home=tmp_path,
+        at_step=lambda step: bounds.update({step: settings_now(admin, topic_name)[bound].value}),
+    )
 
-    assert compaction.partitions[0].after.records == 1
+    assert (bounds["alter"], bounds["abort"], bounds["recount"]) == ("0", "600000", "0")
+    assert [p.after.records for p in compaction.partitions] == [1] * 50
     assert_nothing_of_ours_is_left(connection, topic_name, compaction)
+
+
+@pytest.mark.long
+def test_a_machine_that_stands_still_during_a_nudge_is_not_taken_for_another_machine(
+    connection: Connection, topic_name: str
+) -> None:
+    make_topic(connection, topic_name)
+    rule = roll_rule(settings_now(connection.admin(), topic_name), segment_ms=HOUR_MS)
+
+    nudged = nudge(
+        nudger(connection, topic_name),
+        topic_name,
+        partitions=[0],
+        rolls_ms={},
+        rule=rule,
+        # The broker looks every 10 s for transactions that are open for too long.
+        before_abort=lambda: time.sleep(21),
+    )
+
+    assert nudged.witnesses == {0: 0}
 
 
 def test_what_is_left_when_the_time_is_up_is_told_and_the_next_compaction_removes_it(

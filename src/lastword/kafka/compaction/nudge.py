@@ -17,6 +17,12 @@ A marker can't roll a segment that begins in the future. There a third record he
 
     roll      a tombstone stamped past segment.ms after the newest timestamp. It is the first record of the new segment
               and stays there: readers of uncommitted data see it until a later compaction (see `cleaning`).
+
+A marker can be refused. The leader stamps it first and checks its timestamp afterwards, as that of any record: where
+message.timestamp.before.max.ms is 0, a millisecond between the two is too much. The coordinator then gives up without a
+word to us (IllegalStateException in the broker's log). Until the bound is raised and that broker restarts, the
+transaction stays open, holds back readers of committed data, and lets no other one begin under its id. So a topic is
+nudged only while it takes timestamps of LEAST_PAST_MS before now.
 """
 
 from __future__ import annotations
@@ -40,12 +46,22 @@ from lastword.kafka.client.messages import NO_GROUP
 
 _NEWEST = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
 
-_TRANSACTION_TIMEOUT_MS = 10_000
+# What the settings of PAST_BOUNDS must be at least while a topic is nudged. It is more than any broker stalls.
+LEAST_PAST_MS = 600_000
+# Brokers before 3.6 know only the second name, brokers since 4.0 only the first.
+PAST_BOUNDS = ("message.timestamp.before.max.ms", "message.timestamp.difference.max.ms")
+
+# The broker ends what is open for longer, and we would take that for the work of another machine.
+_TRANSACTION_TIMEOUT_MS = 30_000
 _PATIENCE_S = 30
+# What the client says of a transaction that does not go on, whether the cluster is away or its coordinator is stuck.
+_STANDSTILL = (KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT, KafkaError.CONCURRENT_TRANSACTIONS)
+# How long a cluster may take to show that it is up.
+_SIGN_OF_LIFE_S = 5
 # How far our clock may be from the broker's when the topic bounds the timestamps it takes.
 _CLOCK_SLACK_MS = 1_000
 # A record that was just young enough when it was stamped must not be too old when it arrives.
-_DELIVERY_SLACK_MS = 5_000
+_DELIVERY_SLACK_MS = 60_000
 # A newest timestamp up to this far ahead of our clock is waited for.
 _AHEAD_MS = 10_000
 # Clocks of one machine read at two places may differ by some milliseconds.
@@ -86,19 +102,24 @@ class RollRule:
 
 
 def roll_rule(settings: Mapping[str, SettingNow], *, segment_ms: int) -> RollRule:
-    """The rule for a topic whose segment.ms is, or is about to be, at most `segment_ms`."""
+    """The rule for a topic that is, or is about to be, ready: segment.ms at most `segment_ms`, room for markers."""
 
-    def bound(name: str) -> int:
-        # Brokers before 3.6 know only the second name, brokers since 4.0 only the first.
-        names = (name, "message.timestamp.difference.max.ms")
+    def bound(*names: str) -> int:
         return min((int(settings[each].value) for each in names if each in settings), default=2**63 - 1)
 
     return RollRule(
         segment_ms=min(int(settings["segment.ms"].value), segment_ms),
         broker_stamps=settings["message.timestamp.type"].value == "LogAppendTime",
-        stamps_after_max_ms=bound("message.timestamp.after.max.ms"),
-        stamps_before_max_ms=bound("message.timestamp.before.max.ms"),
+        stamps_after_max_ms=bound("message.timestamp.after.max.ms", "message.timestamp.difference.max.ms"),
+        stamps_before_max_ms=max(LEAST_PAST_MS, bound(*PAST_BOUNDS)),
     )
+
+
+def bounds_in_the_way(settings: Mapping[str, SettingNow]) -> list[str]:
+    """The settings by which the topic might refuse a marker."""
+    if settings["message.timestamp.type"].value == "LogAppendTime":
+        return []
+    return [name for name in PAST_BOUNDS if name in settings and int(settings[name].value) < LEAST_PAST_MS]
 
 
 def transactional_id(topic: str) -> str:
@@ -108,12 +129,13 @@ def transactional_id(topic: str) -> str:
 def nudger(connection: Connection, topic: str) -> Producer:
     """A producer whose transactional id is the topic's: making it ends whatever a predecessor left open.
 
-    It is dropped and not closed: the client's own close waits for the cluster without a limit.
+    Once it is made, the markers of that are written. It is dropped and not closed: the client's own close waits for the
+    cluster without a limit.
     """
-    with _explained(topic):
-        producer = connection.producer(
-            transactional_id=transactional_id(topic), transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS
-        )
+    producer = connection.producer(
+        transactional_id=transactional_id(topic), transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS
+    )
+    with _explained(topic, producer):
         producer.init_transactions(_PATIENCE_S)
         return producer
 
@@ -136,7 +158,7 @@ def nudge(
     before_abort: Callable[[], None],
 ) -> Nudged:
     """One nudge of each partition; those in `rolls_ms` get a roll with this timestamp, too."""
-    with _explained(topic):
+    with _explained(topic, producer):
         producer.begin_transaction()
         try:
             began_ms = now_ms()
@@ -230,15 +252,34 @@ def _append(producer: Producer, topic: str, stamps_ms: Mapping[int, int]) -> dic
     if refusals:
         raise KafkaException(refusals[0])
     if len(offsets) < len(stamps_ms):
-        raise ClusterUnreachable(f"nudging {topic}: no acknowledgement within {_PATIENCE_S} s: is the cluster up?")
+        raise KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT, f"no acknowledgement within {_PATIENCE_S} s"))
     return offsets
 
 
 @contextmanager
-def _explained(topic: str) -> Iterator[None]:
+def _explained(topic: str, producer: Producer | None = None) -> Iterator[None]:
     try:
         yield
     except KafkaException as failure:
-        if failure.args[0].code() in FENCED:
-            raise LastwordError(f"{topic} is being compacted from another machine too: wait for it") from None
+        code = failure.args[0].code()
+        if code in FENCED:
+            raise LastwordError(
+                f"{topic} is being compacted from another machine too, or this one stood still for "
+                f"{_TRANSACTION_TIMEOUT_MS // 1000} s: try again later"
+            ) from None
+        # A transaction that does not go on says nothing about the cluster: ask.
+        if producer is not None and code in _STANDSTILL and _answers(producer):
+            raise LastwordError(
+                f"nudging {topic}: the cluster is up, but does not go on with the transaction "
+                f"{transactional_id(topic)}: try again; if it stays so, the log of the broker that coordinates it says "
+                f"why: raise {PAST_BOUNDS[0]} of the topic if it is small, and restart that broker"
+            ) from None
         raise translated(failure, f"nudging {topic}") from None
+
+
+def _answers(producer: Producer) -> bool:
+    try:
+        producer.list_topics(timeout=_SIGN_OF_LIFE_S)
+    except KafkaException:
+        return False
+    return True

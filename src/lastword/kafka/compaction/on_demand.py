@@ -2,7 +2,7 @@
 
 A record is obsolete if a later one has its key. Kafka's cleaner removes such records in its own time, and from an
 idle topic it never removes the newest ones: a segment must be rolled before it is cleaned, only an append rolls it,
-and a cleaning starts only when enough of the log is dirty. So for a while two settings of the topic are changed
+and a cleaning starts only when enough of the log is dirty. So for a while some settings of the topic are changed
 (see `journal`), the partitions with something to remove are nudged until they are clean (see `nudge`, `cleaning`),
 and the settings are put back. Nothing of a nudge stays that any reader sees; where something has to stay, the result
 says so. The cleaner keeps to Kafka's own rules: it leaves alone what is younger than min.compaction.lag.ms and what
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +29,14 @@ from lastword.kafka.client.reading import log_bounds, read_log
 from lastword.kafka.compaction.census import Census, take_census
 from lastword.kafka.compaction.cleaner_wait import Cleaned, Cleaning, Work, rolls_from_ms
 from lastword.kafka.compaction.journal import Claim, JournalEntry, SettingChange, claimed, put_back, undo
-from lastword.kafka.compaction.nudge import RollRule, newest_timestamps_ms, roll_rule
+from lastword.kafka.compaction.nudge import (
+    LEAST_PAST_MS,
+    RollRule,
+    bounds_in_the_way,
+    newest_timestamps_ms,
+    nudger,
+    roll_rule,
+)
 from lastword.kafka.compaction.why_not_smaller import cleaner_off, why_not_smaller, why_nudge_is_left
 from lastword.kafka.topics.log_dirs import sizes_on_disk
 
@@ -250,6 +258,7 @@ class _CompactionJob:
             changes["segment.ms"] = str(_SEGMENT_MS)
         if float(self.settings["min.cleanable.dirty.ratio"].value) > 0:
             changes["min.cleanable.dirty.ratio"] = _DIRTY_RATIO
+        changes |= dict.fromkeys(bounds_in_the_way(self.settings), str(LEAST_PAST_MS))
         return {
             name: SettingChange(before=self.settings[name].on_topic, during=value) for name, value in changes.items()
         }
@@ -289,6 +298,11 @@ class _CompactionJob:
     def _restore(self, claim: Claim, entry: JournalEntry, notes: list[str]) -> None:
         self.at_step("restore")
         try:
+            if bounds_in_the_way(self.settings):
+                # No marker may be on its way when the bound is back, and an abort does not wait for its markers.
+                # Where there is no new nudger to be had, waiting helps no more.
+                with suppress(LastwordError):
+                    nudger(self.connection, self.topic)
             notes.extend(put_back(self.admin, entry).left_alone)
         except NotFound:
             notes.append(f"{self.topic} was deleted meanwhile")
