@@ -18,8 +18,9 @@ from rocksdict import Rdict
 from lastword.core.errors import StoreDamaged
 from lastword.core.fold import fold
 from lastword.core.record import Record
+from lastword.replica.store.database import store_options
 from lastword.replica.store.row_layout import PARTITION, PartitionPlace, unpack_place
-from lastword.replica.store.store import Identity, Store, store_options
+from lastword.replica.store.store import Identity, Store
 from support.damage import damage, flip, largest_table
 
 SOAK = os.environ.get("LASTWORD_SOAK")
@@ -61,8 +62,8 @@ def write_and_die(folder: Path) -> None:
         if number % 5 == 3:
             store.rows.flush()
         if number % 11 == 7:
-            store._places_family.flush()
-    store._inventory.keep_now()
+            store.database.partition_states.flush()
+    store.database.inventory.keep_now()
     os._exit(0)
 
 
@@ -193,7 +194,7 @@ def test_a_listing_that_ends_early_for_no_known_reason_is_an_error_all_the_same(
     store = Store(shutil.copytree(closed, tmp_path / "store"), readable=lambda _: True)
     try:
         count = len(store)
-        store.db.get_column_family("rows").delete(next(store.scan()).key or b"")
+        store.database.rocksdb.get_column_family("rows").delete(next(store.scan()).key or b"")
         with pytest.raises(StoreDamaged, match=f"{count - 1} rows were found, and there should be {count}"):
             list(store.scan())
     finally:

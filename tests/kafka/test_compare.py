@@ -213,7 +213,7 @@ def added(store: Store, key: bytes, value: bytes) -> None:
     partition, place = next(iter(store.places.items()))
     store.rows.put(key, pack_row(Record(key, value, partition, 0, 0), poison=False))
     counted = store.places[partition]._replace(live_rows=place.live_rows + 1)
-    store._places_family.put(PARTITION.pack(partition), pack_place(counted))
+    store.database.partition_states.put(PARTITION.pack(partition), pack_place(counted))
 
 
 def test_rows_that_differ_in_their_headers_alone_are_found(

@@ -130,7 +130,7 @@ def disagreements(log: Log) -> list[str]:
     if {(p, key) for key, rows in store.live_rows() for p, _ in rows} != live.keys():
         found.append("live rows by partition")
     bad = {record.key for record in expected.values() if record.value == BAD}
-    if not {key for key, _ in store.kept.items()} <= bad:
+    if not {key for key, _ in store.database.last_good_values.items()} <= bad:
         found.append("values kept beside rows that are gone")
     return found
 

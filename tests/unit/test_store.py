@@ -42,8 +42,8 @@ def readable(value: bytes) -> bool:
 
 
 @contextmanager
-def opened(folder: Path, last_good_bytes: int = 1000) -> Iterator[Store]:
-    store = Store(folder, readable=readable, last_good_bytes=last_good_bytes)
+def opened(folder: Path, most_last_good_bytes: int = 1000) -> Iterator[Store]:
+    store = Store(folder, readable=readable, most_last_good_bytes=most_last_good_bytes)
     try:
         yield store
     finally:
@@ -114,7 +114,7 @@ def test_the_oracle_objects_to_a_row_too_many_a_row_too_few_and_a_wrong_count(tm
         assert "rows" in disagreements(store, records[:1])
         assert "rows" in disagreements(store, [*records, Record(b"a", None, 0, 1, 0)])
         assert "rows" in disagreements(store, [Record(b"a", b"1", 0, 0, 0, (("trace", b"x"),)), records[1]])
-        store.standing = CommittedState({0: store.places[0]._replace(live_rows=2), 1: store.places[1]})
+        store.committed_state = CommittedState({0: store.places[0]._replace(live_rows=2), 1: store.places[1]})
         assert len(store) == 3
         with pytest.raises(StoreDamaged, match="2 rows were found, and there should be 3"):
             disagreements(store, records)
@@ -175,24 +175,24 @@ def test_the_last_value_that_could_be_read_is_kept_beside_one_that_can_not(tmp_p
         store.apply([Record(b"a", BAD, 0, 4, 0)], {0: PartitionPlace(position=5)})
         assert store.last_good(b"a") == b"better"
     with opened(tmp_path) as store:
-        assert (store.poison_rows, store.kept_bytes) == (1, 6)
+        assert (store.poison_rows, store.committed_state.last_good_bytes) == (1, 6)
         store.apply([Record(b"a", None, 0, 5, 0)], {0: PartitionPlace(position=6)})
-        assert (store.last_good(b"a"), store.poison_rows, store.kept_bytes) == (None, 0, 0)
+        assert (store.last_good(b"a"), store.poison_rows, store.committed_state.last_good_bytes) == (None, 0, 0)
 
 
 def test_no_more_is_kept_beside_bad_values_than_the_setting_allows(tmp_path: Path) -> None:
-    with opened(tmp_path, last_good_bytes=5) as store:
+    with opened(tmp_path, most_last_good_bytes=5) as store:
         store.apply([Record(b"a", b"12345", 0, 0, 0), Record(b"b", b"x", 0, 1, 0)], {0: PartitionPlace(position=2)})
         store.apply([Record(b"a", BAD, 0, 2, 0), Record(b"b", BAD, 0, 3, 0)], {0: PartitionPlace(position=4)})
         assert (store.last_good(b"a"), store.last_good(b"b")) == (b"12345", None)
 
 
 def test_a_last_good_value_that_does_not_fit_leaves_none_rather_than_an_older_one(tmp_path: Path) -> None:
-    with opened(tmp_path, last_good_bytes=5) as store:
+    with opened(tmp_path, most_last_good_bytes=5) as store:
         store.apply([Record(b"a", b"short", 0, 0, 0), Record(b"a", BAD, 0, 1, 0)], {0: PartitionPlace(position=2)})
         assert store.last_good(b"a") == b"short"
         store.apply([Record(b"a", b"too long", 0, 2, 0), Record(b"a", BAD, 0, 3, 0)], {0: PartitionPlace(position=4)})
-        assert (store.last_good(b"a"), store.kept_bytes) == (None, 0)
+        assert (store.last_good(b"a"), store.committed_state.last_good_bytes) == (None, 0)
 
 
 IDENTITY = Identity(
@@ -214,9 +214,9 @@ def test_a_store_of_another_format_is_known_by_its_format_alone(
     with opened(tmp_path) as store:
         store.declare(replace(IDENTITY, format=other))
         if difference == "another layout":
-            store._places_family.put(PARTITION.pack(0), b"a place as another program packs it")
+            store.database.partition_states.put(PARTITION.pack(0), b"a place as another program packs it")
         elif difference == "another family":
-            store.db.create_column_family("new", Options(raw_mode=True))
+            store.database.rocksdb.create_column_family("new", Options(raw_mode=True))
     with pytest.raises(refused, match=why), opened(tmp_path):
         pass
 

@@ -28,7 +28,8 @@ from lastword.replica.building.long_work import Stopped
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.store.apply_batch import Applied
 from lastword.replica.store.column_family import ColumnFamily
-from lastword.replica.store.store import Store, store_options
+from lastword.replica.store.database import store_options
+from lastword.replica.store.store import Store
 
 PASSES = 3
 _IN_MEMORY = 200_000

@@ -144,7 +144,7 @@ class OwnedStore:
         store = Store(
             place,
             readable=self._readable,
-            last_good_bytes=self._settings.last_good_mb * 1024 * 1024,
+            most_last_good_bytes=self._settings.last_good_mb * 1024 * 1024,
             on_damage=self._on_damage,
         )
         try:

@@ -38,8 +38,8 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import Queue, read_columns
 from lastword.replica.building.newest_rows import Newest, Runs, SplitKey, in_key_order
 from lastword.replica.store.column_family import explained
+from lastword.replica.store.database import store_options
 from lastword.replica.store.row_layout import as_poison, partition_in, value_in
-from lastword.replica.store.store import store_options
 
 _TELL_EVERY_S = 0.1
 # What a worker takes before it has read a record.

@@ -20,8 +20,8 @@ from rocksdict import BlockBasedOptions, DBCompressionType, IngestExternalFileOp
 from lastword.core.headers import headers_size
 from lastword.kafka.client.reading import Columns
 from lastword.replica.store.column_family import ColumnFamily
+from lastword.replica.store.database import store_options
 from lastword.replica.store.row_layout import PARTITION, ROW_HEAD, row_head
-from lastword.replica.store.store import store_options
 
 Rows = Mapping[bytes, bytes]
 

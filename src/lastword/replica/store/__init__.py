@@ -1,5 +1,6 @@
 """The store of a replica: rows, position and counts in one RocksDB, committed together.
 
-Read in this order: `column_family`, `file_inventory`, `listing`, `position_ledger`, `row_layout`, `apply_batch`,
-`store`.
+Read in this order: `row_layout` (bytes of a row), `column_family` (no shortened answers), `file_inventory` (which files
+must be there), `database` (the RocksDB), `apply_batch` (a batch of records folded in), `position_ledger` (positions of
+the past), `listing` (all rows of one moment), `store`.
 """

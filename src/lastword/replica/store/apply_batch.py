@@ -9,14 +9,14 @@ shown, so that every replica gives the same answer whatever the order of arrival
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rocksdict import WriteBatch
 
 from lastword.core.record import Record
 from lastword.replica.store.column_family import ColumnFamily
+from lastword.replica.store.database import HIDDEN_ROWS, LAST_GOOD_VALUES, PARTITION_STATES, ROWS, Database
 from lastword.replica.store.row_layout import (
     PARTITION,
     ROW_HEAD,
@@ -31,9 +31,6 @@ from lastword.replica.store.row_layout import (
     unpack_rows,
     value_in,
 )
-
-if TYPE_CHECKING:
-    from lastword.replica.store.store import Store
 
 _AT_A_TIME = 64
 
@@ -64,17 +61,30 @@ def _found(family: ColumnFamily, keys: list[bytes]) -> list[bytes | None]:
 
 
 class BatchEdit:
-    """One WriteBatch in the making."""
+    """One WriteBatch in the making, and the state that its commit leads to.
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    `readable` says whether the value codec can read some bytes; `most_last_good_bytes` limits the values kept beside.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        state: CommittedState,
+        *,
+        readable: Callable[[bytes], bool],
+        most_last_good_bytes: int,
+    ) -> None:
+        self._database = database
+        self._state = state
+        self._readable = readable
+        self._most_last_good_bytes = most_last_good_bytes
         self._batch = WriteBatch(raw_mode=True)
-        self._handles = store.handles
+        self._handles = database.handles
         self._live: defaultdict[int, int] = defaultdict(int)
         self._poison: defaultdict[int, int] = defaultdict(int)
         self._split_keys = 0
         self._hidden_rows = 0
-        self._kept_bytes = 0
+        self._last_good_bytes = state.last_good_bytes
         self._moved: dict[int, PartitionPlace] = {}
         self._records: Sequence[Record] = ()
         # The values of each key in their order; made when the first value that can't be read asks for them.
@@ -93,8 +103,8 @@ class BatchEdit:
                 careful.add(key)
             newest[key] = record
         keys = list(newest)
-        befores = _found(self._store.rows, keys)
-        hidden = _found(self._store.others, keys) if self._store.split_keys else [None] * len(keys)
+        befores = _found(self._database.rows, keys)
+        hidden = _found(self._database.hidden_rows, keys) if self._state.split_keys else [None] * len(keys)
         for key, before, other in zip(keys, befores, hidden, strict=True):
             record = newest[key]
             if key in careful or other is not None or (before is not None and partition_in(before) != record.partition):
@@ -109,7 +119,7 @@ class BatchEdit:
         return Applied(records=records, shown=self._fold_carefully(records, there))
 
     def move(self, places: Mapping[int, PartitionPlace]) -> None:
-        known = self._store.places
+        known = self._state.places
         for partition in {*places, *self._live, *self._poison}:
             old = known.get(partition, PartitionPlace(position=0))
             self._moved[partition] = places.get(partition, old)._replace(
@@ -117,28 +127,29 @@ class BatchEdit:
                 poison_rows=old.poison_rows + self._poison[partition],
             )
         for partition, place in self._moved.items():
-            self._batch.put(PARTITION.pack(partition), pack_place(place), self._handles["places"])
+            self._batch.put(PARTITION.pack(partition), pack_place(place), self._handles[PARTITION_STATES])
 
-    def commit(self) -> None:
-        store = self._store
-        places, split_keys, hidden_rows = store.standing
-        store.commit(
-            self._batch,
-            CommittedState({**places, **self._moved}, split_keys + self._split_keys, hidden_rows + self._hidden_rows),
+    def result(self) -> tuple[WriteBatch, CommittedState]:
+        """What to write, and the state that is committed by it."""
+        places, split_keys, hidden_rows, _ = self._state
+        return self._batch, CommittedState(
+            {**places, **self._moved},
+            split_keys + self._split_keys,
+            hidden_rows + self._hidden_rows,
+            self._last_good_bytes,
         )
-        store.kept_bytes += self._kept_bytes
 
     def _replace(self, key: bytes, before: bytes | None, record: Record) -> None:
         partition = record.partition
         was_poison = _is_poison(before)
         if record.value is None:
             if before is not None:
-                self._batch.delete(key, self._handles["rows"])
+                self._batch.delete(key, self._handles[ROWS])
                 self._live[partition] -= 1
             poison = False
         else:
-            poison = not self._store.readable(record.value)
-            self._batch.put(key, pack_row(record, poison=poison), self._handles["rows"])
+            poison = not self._readable(record.value)
+            self._batch.put(key, pack_row(record, poison=poison), self._handles[ROWS])
             if before is None:
                 self._live[partition] += 1
         if poison or was_poison:
@@ -160,7 +171,7 @@ class BatchEdit:
             if record.value is None:
                 by_partition.pop(record.partition, None)
             else:
-                by_partition[record.partition] = pack_row(record, poison=not self._store.readable(record.value))
+                by_partition[record.partition] = pack_row(record, poison=not self._readable(record.value))
             now = _shown(by_partition)
             if now is None:
                 shown[index] = record
@@ -177,14 +188,14 @@ class BatchEdit:
             self._poison[partition] += _is_poison(now) - _is_poison(was)
         before, shown = _shown(old), _shown(new)
         if shown is None:
-            self._batch.delete(key, self._handles["rows"])
+            self._batch.delete(key, self._handles[ROWS])
         else:
-            self._batch.put(key, shown, self._handles["rows"])
+            self._batch.put(key, shown, self._handles[ROWS])
         hidden = [row for row in new.values() if row is not shown]
         if hidden:
-            self._batch.put(key, pack_rows(hidden), self._handles["others"])
+            self._batch.put(key, pack_rows(hidden), self._handles[HIDDEN_ROWS])
         elif len(old) > 1:
-            self._batch.delete(key, self._handles["others"])
+            self._batch.delete(key, self._handles[HIDDEN_ROWS])
         self._split_keys += (len(new) > 1) - (len(old) > 1)
         self._hidden_rows += len(hidden) - max(0, len(old) - 1)
         poison = _is_poison(shown)
@@ -193,24 +204,23 @@ class BatchEdit:
 
     def _keep_last_good(self, key: bytes, poison: bool, before: bytes | None) -> None:
         """Beside a value that can't be read stays the last one that could."""
-        store = self._store
-        old = store.kept.get(key)
+        old = self._database.last_good_values.get(key)
         if not poison:
             if old is not None:
-                self._batch.delete(key, self._handles["kept"])
-                self._kept_bytes -= len(old)
+                self._batch.delete(key, self._handles[LAST_GOOD_VALUES])
+                self._last_good_bytes -= len(old)
             return
         good = self._last_readable(key, before)
         if good is None:
             return
-        room = store.last_good_bytes - store.kept_bytes - self._kept_bytes + len(old or b"")
+        room = self._most_last_good_bytes - self._last_good_bytes + len(old or b"")
         if len(good) <= room:
-            self._batch.put(key, good, self._handles["kept"])
-            self._kept_bytes += len(good) - len(old or b"")
+            self._batch.put(key, good, self._handles[LAST_GOOD_VALUES])
+            self._last_good_bytes += len(good) - len(old or b"")
         elif old is not None:
             # Better none than one that was not the last.
-            self._batch.delete(key, self._handles["kept"])
-            self._kept_bytes -= len(old)
+            self._batch.delete(key, self._handles[LAST_GOOD_VALUES])
+            self._last_good_bytes -= len(old)
 
     def _last_readable(self, key: bytes, before: bytes | None) -> bytes | None:
         """The newest value of this batch that can be read, or that of the row before it."""
@@ -220,7 +230,7 @@ class BatchEdit:
                 if record.key is not None and record.value is not None:
                     self._by_key[record.key].append(record.value)
         for value in reversed(self._by_key[key]):
-            if self._store.readable(value):
+            if self._readable(value):
                 return value
         return value_in(before) if before is not None and not is_poison(before) else None
 

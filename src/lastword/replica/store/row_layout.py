@@ -59,6 +59,8 @@ class CommittedState(NamedTuple):
     # Keys with live rows in more than one partition, and how many rows of theirs are not shown.
     split_keys: int = 0
     hidden_rows: int = 0
+    # The size of all last good values together.
+    last_good_bytes: int = 0
 
 
 def pack_row(record: Record, *, poison: bool) -> bytes:

@@ -1,12 +1,5 @@
 """The store: a table's rows and its position in one RocksDB, committed together.
 
-Column families:
-
-    rows    key -> the row that is shown
-    others  key -> the live rows of that key in other partitions, which are not shown
-    kept    key -> the last value this replica could read, of a key whose newest value it can't
-    places  partition (4 bytes) -> its place; "table" -> what this is a copy of; "ledger" -> where it stood when
-
 One WriteBatch carries rows, places and counts, so no crash can part them: after any kill the rows are the fold of
 the records before the position. Rows scan in key order. One thread writes; any number read. Bytes that are not what
 was written are an error (StoreDamaged), never a shorter or another answer; the store then is to be built again.
@@ -14,7 +7,6 @@ was written are an error (StoreDamaged), never a shorter or another answer; the 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -22,14 +14,14 @@ from functools import cached_property
 from pathlib import Path
 
 import msgspec
-from rocksdict import BlockBasedOptions, Cache, DbClosedError, IngestExternalFileOptions, Options, Rdict, WriteBatch
+from rocksdict import IngestExternalFileOptions, WriteBatch
 
 from lastword.core.errors import DiskFull, LastwordError, ReplicaUnusable, StoreDamaged
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.replica.store.apply_batch import Applied, BatchEdit
-from lastword.replica.store.column_family import ColumnFamily, judged
-from lastword.replica.store.file_inventory import InventoryNote, what_is_missing
+from lastword.replica.store.column_family import judged
+from lastword.replica.store.database import PARTITION_STATES, Database
 from lastword.replica.store.listing import Listing
 from lastword.replica.store.position_ledger import Ledger
 from lastword.replica.store.row_layout import (
@@ -46,7 +38,6 @@ from lastword.replica.store.row_layout import (
 
 _TABLE = b"table"
 _LEDGER = b"ledger"
-_FAMILIES = ("rows", "others", "kept", "places")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,13 +65,13 @@ class Store:
         folder: Path,
         *,
         readable: Callable[[bytes], bool],
-        last_good_bytes: int = 64 * 1024 * 1024,
+        most_last_good_bytes: int = 64 * 1024 * 1024,
         on_damage: Callable[[Store, str], None] | None = None,
     ) -> None:
         """Opens the store, or makes an empty one in a folder that has none; StoreDamaged where it is not whole."""
         self.folder = folder
         self.readable = readable
-        self.last_good_bytes = last_good_bytes
+        self._most_last_good_bytes = most_last_good_bytes
         # What was found, at any time, by anyone who read or wrote here; `on_damage` is called with the first of it.
         # As text: an error would keep alive the frames it went through, and with them this store.
         self.damage: str | None = None
@@ -89,28 +80,20 @@ class Store:
         self._on_damage = on_damage
         # Since it was opened.
         self.applied_records = 0
-        self.db = self._opened()
-        self._inventory = InventoryNote(folder)
-        # Held while a commit changes the rows and what is told of them, so that nobody counts the one by the other.
-        self._turn = threading.RLock()
-        self.rows, self.others, self.kept, self._places_family = (
-            ColumnFamily(self.db.get_column_family(name), self._judged, self._turn) for name in _FAMILIES
-        )
-        self.handles = {name: self.db.get_column_family_handle(name) for name in _FAMILIES}
+        self.database = Database(folder, self._judged)
+        self.rows = self.database.rows
         try:
             self._refuse_another_format()
-            self._inventory.keep_now()
-            hidden = [len(unpack_rows(raw)) for _, raw in self.others.items()]
-            self.standing = CommittedState(self._read_places(), len(hidden), sum(hidden))
+            self.database.inventory.keep_now()
+            self.committed_state = self._read_state()
             self._at: tuple[CommittedState | None, Position] = None, Position()
-            self.kept_bytes = sum(len(raw) for _, raw in self.kept.items())
         except BaseException:
             self.close()
             raise
 
     @property
     def identity(self) -> Identity:
-        raw = self._places_family.get(_TABLE)
+        raw = self.database.partition_states.get(_TABLE)
         if raw is None:
             raise self._judged(Exception("Corruption: the store does not say which table it is of"))
         return Identity(**msgspec.json.decode(raw))
@@ -121,34 +104,34 @@ class Store:
         return self.identity.topic_id
 
     def declare(self, identity: Identity) -> None:
-        self._places_family.put(_TABLE, msgspec.json.encode(asdict(identity)))
+        self.database.partition_states.put(_TABLE, msgspec.json.encode(asdict(identity)))
 
     @property
     def ledger(self) -> Ledger:
-        raw = self._places_family.get(_LEDGER)
+        raw = self.database.partition_states.get(_LEDGER)
         told = msgspec.json.decode(raw, type=list[tuple[int, str]]) if raw is not None else []
         return Ledger((moment, Position.parse(position)) for moment, position in told)
 
     def keep(self, ledger: Ledger) -> None:
         told = [(moment, str(position)) for moment, position in ledger.entries]
-        self._places_family.put(_LEDGER, msgspec.json.encode(told))
+        self.database.partition_states.put(_LEDGER, msgspec.json.encode(told))
 
     @property
     def places(self) -> Mapping[int, PartitionPlace]:
-        return self.standing.places
+        return self.committed_state.places
 
     @property
     def split_keys(self) -> int:
-        return self.standing.split_keys
+        return self.committed_state.split_keys
 
     @property
     def position(self) -> Position:
-        standing, position = self._at
-        if standing is not self.standing:
+        state, position = self._at
+        if state is not self.committed_state:
             # Kept until the next commit, because every read over HTTP asks for it.
-            standing = self.standing
-            position = Position({partition: place.position for partition, place in standing.places.items()})
-            self._at = standing, position
+            state = self.committed_state
+            position = Position({partition: place.position for partition, place in state.places.items()})
+            self._at = state, position
         return position
 
     @property
@@ -167,7 +150,7 @@ class Store:
 
     def __len__(self) -> int:
         """The number of live keys, exactly."""
-        places, _, hidden_rows = self.standing
+        places, _, hidden_rows, _ = self.committed_state
         return sum(place.live_rows for place in places.values()) - hidden_rows
 
     def get(self, key: bytes) -> Record | None:
@@ -176,7 +159,7 @@ class Store:
 
     def last_good(self, key: bytes) -> bytes | None:
         """The last value this replica could read, where the newest one can't be; local help, not part of the table."""
-        return self.kept.get(key)
+        return self.database.last_good_values.get(key)
 
     def scan(self, start: bytes = b"", end: bytes | None = None) -> Iterator[Record]:
         """Rows with start <= key < end in key order, as they were when the scan began."""
@@ -185,13 +168,13 @@ class Store:
 
     def packed_rows(self, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         """The same as keys and packed rows; where all rows are read, their number is that which the store tells."""
-        with self._turn:
+        with self.database.turn:
             expected = len(self) if start == b"" and end is None else None
             return self.rows.items(start, end, expected=expected)
 
     def listing(self) -> Listing:
         """All rows as they are now, for who takes them a slice at a time."""
-        with self._turn:
+        with self.database.turn:
             return Listing(self.rows.cursor(), self.position, expected=len(self))
 
     def keys_of(self, partition: int) -> Iterator[bytes]:
@@ -201,7 +184,7 @@ class Store:
     def live_rows(self, start: bytes = b"") -> Iterator[tuple[bytes, list[tuple[int, int]]]]:
         """In key order from a key on: (key, the partition and offset of each live row), the one that is shown last."""
         # A key that has hidden rows has one that is shown.
-        others = self.others.items(start) if self.split_keys else iter(())
+        others = self.database.hidden_rows.items(start) if self.split_keys else iter(())
         hidden = next(others, None)
         for key, raw in self.rows.items(start):
             rows = [partition_and_offset_in(raw)]
@@ -250,51 +233,39 @@ class Store:
             self.rows.ingest_external_file([str(file) for file in files], options)
         batch = WriteBatch(raw_mode=True)
         for partition, place in places.items():
-            batch.put(PARTITION.pack(partition), pack_place(place), self.handles["places"])
-        self.commit(batch, CommittedState(dict(places)))
-
-    def commit(self, batch: WriteBatch, standing: CommittedState) -> None:
-        """Writes the batch, and from then on tells what it leads to."""
-        with self._turn:
-            try:
-                self.db.write(batch)
-            except DbClosedError:
-                raise
-            except Exception as failure:
-                raise self._judged(failure) from None
-            # Only now: what a reader is told of the position must never be ahead of the rows.
-            self.standing = standing
-        # The rows are committed: on a full disk the note stays an older one, which asks for less.
-        with suppress(OSError):
-            self._inventory.keep()
+            batch.put(PARTITION.pack(partition), pack_place(place), self.database.handles[PARTITION_STATES])
+        self._commit(batch, CommittedState(dict(places)))
 
     def count_keys(self) -> int:
         return self.rows.count()
 
     def flush(self) -> None:
         """Everything so far onto the disk."""
-        for family in (self.rows, self.others, self.kept, self._places_family):
-            family.flush()
-        self.db.flush_wal(sync=True)
+        self.database.flush()
 
     def close(self) -> None:
-        for family in (self.rows, self.others, self.kept, self._places_family):
-            # On a full disk it fails, and then nothing is lost: what was committed is committed.
-            with suppress(Exception):
-                family.close()
-        # A handle keeps the database open, and its folder locked.
-        self.handles.clear()
-        with suppress(Exception):
-            self.db.close()
-        with suppress(OSError):
-            self._inventory.keep_now()
+        self.database.close()
 
     def _committed(self, records: Sequence[Record], places: Mapping[int, PartitionPlace]) -> Applied:
-        edit = BatchEdit(self)
+        edit = BatchEdit(
+            self.database,
+            self.committed_state,
+            readable=self.readable,
+            most_last_good_bytes=self._most_last_good_bytes,
+        )
         applied = edit.fold(records)
         edit.move(places)
-        edit.commit()
+        self._commit(*edit.result())
         return applied
+
+    def _commit(self, batch: WriteBatch, state: CommittedState) -> None:
+        with self.database.turn:
+            self.database.write(batch)
+            # Only now: the position that a reader sees must never be ahead of the rows.
+            self.committed_state = state
+        # The rows are committed: on a full disk the note stays an older one, which asks for less.
+        with suppress(OSError):
+            self.database.inventory.keep()
 
     def _judged(self, failure: Exception) -> LastwordError:
         """The error that a failure of RocksDB is here; damage is told to the owner of the store, too."""
@@ -314,24 +285,9 @@ class Store:
                 self._on_damage(self, what)
         return StoreDamaged(what)
 
-    def _opened(self) -> Rdict:
-        folder, options = self.folder, store_options()
-        missing = what_is_missing(folder)
-        if missing is not None:
-            raise self._judged(Exception(f"Corruption: {missing}"))
-        is_new = not (folder / "CURRENT").exists()
-        options.create_if_missing(is_new)
-        try:
-            # Those of another format too, so that its format can be asked for.
-            there = [] if is_new else Rdict.list_cf(str(folder), options)
-            families = {name for name in (*there, *_FAMILIES) if name != "default"}
-            return Rdict(str(folder), options, column_families=dict.fromkeys(families, store_options()))
-        except Exception as failure:  # rocksdict has no narrower one for a store that can't be opened
-            raise self._judged(failure) from None
-
     def _refuse_another_format(self) -> None:
         """Before anything else is read: only what says the format has the same place in every format."""
-        raw = self._places_family.get(_TABLE)
+        raw = self.database.partition_states.get(_TABLE)
         told = FORMAT if raw is None else msgspec.json.decode(raw).get("format")
         if told == FORMAT:
             return
@@ -342,24 +298,12 @@ class Store:
             "or delete the folder and it is built again from the topic"
         )
 
-    def _read_places(self) -> dict[int, PartitionPlace]:
-        return {
+    def _read_state(self) -> CommittedState:
+        places = {
             PARTITION.unpack(key)[0]: unpack_place(raw)
-            for key, raw in self._places_family.items()
+            for key, raw in self.database.partition_states.items()
             if key not in (_TABLE, _LEDGER)
         }
-
-
-def store_options() -> Options:
-    options = Options(raw_mode=True)
-    options.create_if_missing(True)
-    options.create_missing_column_families(True)
-    options.set_keep_log_file_num(2)
-    # What a start after a crash has to replay; by default it may grow to gigabytes.
-    options.set_max_total_wal_size(64 * 1024 * 1024)
-    # Four times as fast an answer for a key that is not there: every new key of a batch is asked for.
-    blocks = BlockBasedOptions()
-    blocks.set_bloom_filter(10, block_based=False)
-    blocks.set_block_cache(Cache(64 * 1024 * 1024))
-    options.set_block_based_table_factory(blocks)
-    return options
+        hidden = [len(unpack_rows(raw)) for _, raw in self.database.hidden_rows.items()]
+        last_good_bytes = sum(len(raw) for _, raw in self.database.last_good_values.items())
+        return CommittedState(places, len(hidden), sum(hidden), last_good_bytes)
