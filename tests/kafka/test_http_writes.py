@@ -252,7 +252,7 @@ def test_a_key_that_its_codec_cannot_read_back_is_refused_and_can_be_deleted(
 ) -> None:
     told = put(users, "%00abcd", b"1")
     assert (told.status, told.code) == (400, "bad_key")
-    assert "the codec string can't read this key back" in told.json["error"]["message"]
+    assert "the string codec can't read this key back" in told.json["error"]["message"]
     told = ask(service_of(users), "/tables/users/rows", "POST", rb'{"key":"\u0000abcd","value":1}')
     assert (told.status, told.code) == (400, "bad_line")
     assert log_now(connection, users.replica.topic) == []

@@ -213,8 +213,8 @@ def test_a_key_that_its_codec_cannot_read_back_is_written_by_nobody(
     put = lastword.run("put", topic, "1e999", "1", "--key-codec", "json")
     load = lastword.run("load", topic, "-", given='{"key":"a","value":1}\n{"key":"\\u0000abcd","value":2}\n')
     assert (put.returncode, load.returncode) == (2, 2)
-    assert put.stderr.startswith("lastword: the codec json can't read this key back (")
-    assert "line 2: the codec string can't read this key back (schema registry frame" in load.stderr
+    assert put.stderr.startswith("lastword: the json codec can't read this key back (")
+    assert "line 2: the string codec can't read this key back (schema registry frame" in load.stderr
     with Table(connection, topic) as table, Table(connection, topic, key="json") as by_json:
         for write in (
             lambda: table.put("\0abcd", 1),

@@ -94,9 +94,9 @@ def test_a_key_that_was_typed_or_came_as_json_can_be_read_back(name: str, text: 
 @pytest.mark.parametrize(
     ("name", "key", "complaint"),
     [
-        ("string", "\0abcd", "the codec string can't read this key back (schema registry frame, schema id 1633837924"),
+        ("string", "\0abcd", "the string codec can't read this key back (schema registry frame, schema id 1633837924"),
         ("string", "a\ud800", "is not valid Unicode text"),
-        ("json", {1: "a"}, "the key \"{1: 'a'}\" is read back as \"{'1': 'a'}\": give it like that"),
+        ("json", {1: "a"}, "the key \"{1: 'a'}\" is read back as \"{'1': 'a'}\": use that form"),
         ("json", [{"a": {2: 0}}], "is read back as"),
         ("json", "a\ud800", "not a JSON value"),
         ("json", float("nan"), "not a JSON value"),
@@ -112,7 +112,7 @@ def test_a_key_that_could_not_be_read_back_is_refused(name: str, key: object, co
 
 @pytest.mark.parametrize("raw", [b"1e999", b'"\\ud800"', b"[-1e400]", b"[" * 5000 + b"]" * 5000])
 def test_json_that_could_not_be_read_back_is_no_key(raw: bytes) -> None:
-    with pytest.raises(BadInput, match="the codec json can't read this key back"):
+    with pytest.raises(BadInput, match="the json codec can't read this key back"):
         CODECS["json"].checked_key(CODECS["json"].from_json(raw))
 
 
@@ -126,7 +126,7 @@ def test_an_int_of_four_bytes_is_read_too() -> None:
 
 @pytest.mark.parametrize("raw", [b"", b"123", b"123456789"])
 def test_other_lengths_are_no_ints(raw: bytes) -> None:
-    with pytest.raises(DecodeError, match="8 \\(or 4\\)"):
+    with pytest.raises(DecodeError, match="instead of 8 or 4"):
         CODECS["int"].decode(raw)
 
 

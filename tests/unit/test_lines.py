@@ -137,7 +137,7 @@ def test_a_line_that_is_too_long_is_named_and_not_read_to_its_end() -> None:
     ],
 )
 def test_a_key_that_its_codec_cannot_read_back_is_refused_in_a_line(line: bytes, codec: Codec) -> None:
-    with pytest.raises(BadLine, match=r"^line 7: the codec (string|json) can't read this key back"):
+    with pytest.raises(BadLine, match=r"^line 7: the (string|json) codec can't read this key back"):
         write_of_json_line(line, 7, codec, JSON)
 
 
@@ -147,5 +147,5 @@ def test_such_a_key_can_be_deleted_and_given_as_base64() -> None:
     assert write_of_json_line(rb'{"key":"\u0000abcd","tombstone":true}', 1, STRING, JSON) == Write(raw, None)
     assert write_of_json_line(b'{"key_base64":"%b","value":1}' % encoded, 1, STRING, JSON) == Write(raw, b"1")
     assert write_of_kv_line(raw + b":NULL", 1, STRING, JSON, separator=":", null_marker="NULL") == Write(raw, None)
-    with pytest.raises(BadLine, match=r"^line 3: the codec string can't read this key back"):
+    with pytest.raises(BadLine, match=r"^line 3: the string codec can't read this key back"):
         write_of_kv_line(raw + b":1", 3, STRING, JSON, separator=":", null_marker=None)

@@ -1,5 +1,9 @@
-"""What everything else is made of: records, positions, the reference fold, codecs, rows as JSON, errors, the home.
+"""What every other room uses: records, positions, the reference fold, codecs, rows as JSON, errors, the home.
 
-Read in this order: `clock`, `durable`, `errors`, `home`, `http_client`, `key_partition`, `nearest`, `codecs`,
-`position`, `record`, `fold`, `headers`, `row`, `row_json`, `split_keys`.
+Read in this order:
+
+- the law: `record`, `position`, `fold` (the reference), `split_keys` (a key in two partitions), `key_partition`
+- bytes and text: `codecs` (string, json, bytes, int), `headers`, `row` (for Python), `row_json` (rows as JSON lines)
+- errors and exit codes: `errors`, `nearest` (did you mean ...?)
+- the machine: `home` (the folder of all that lastword keeps), `durable` (files by rename), `clock`, `http_client`
 """

@@ -1,4 +1,4 @@
-"""The wall clock, for moments that are compared with those of another process's life."""
+"""The wall clock, for times that are compared with those of other processes."""
 
 from __future__ import annotations
 

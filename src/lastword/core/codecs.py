@@ -5,12 +5,12 @@
     bytes    raw bytes, base64 in text
     int      a signed integer, 8 bytes big-endian like Java's Long (4 bytes are read too)
 
-Each codec goes three ways: Python objects (`encode`, `decode`), the text of a command line (`parse`), and JSON for
-output and lines (`to_json`, `from_json`). The JSON way keeps a JSON value as the bytes it was: no number is rounded
-and no key reordered between a dump and a load.
+Each codec converts three forms: Python objects (`encode`, `decode`), the text of a command line (`parse`), and JSON
+for output and lines (`to_json`, `from_json`). The JSON form keeps the bytes of a JSON value: between a dump and a
+load no number is rounded and no key reordered.
 
-A key that is written goes through `encode_key`, or, if it came as text or JSON, through `checked_key`: a row whose key
-its own codec can't read back could be found by nobody.
+A key is written through `encode_key`, or through `checked_key` if it came as text or JSON: nobody could find a row
+whose key its own codec can't read back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import msgspec
 from lastword.core.errors import BadInput, DecodeError
 from lastword.core.nearest import did_you_mean
 
-# One JSON value: as bytes, or as the part of a larger document that was not decoded yet.
+# One JSON value: bytes, or a part of a larger document that is not decoded yet.
 Json = bytes | msgspec.Raw
 
 _raw = msgspec.json.Decoder(msgspec.Raw)
@@ -41,22 +41,22 @@ class Codec(Protocol):
     name: str
 
     def encode(self, value: Any) -> bytes:
-        """The bytes of a Python object; BadInput for one that this codec can't carry."""
+        """The bytes of a Python object; BadInput for a type that this codec can't write."""
 
     def decode(self, raw: bytes) -> Any:
         """The Python object; DecodeError for bytes that are not this codec's."""
 
     def parse(self, text: str) -> bytes:
-        """The bytes for what a person typed; BadInput with a hint."""
+        """The bytes of a text that a person typed; BadInput with a hint."""
 
     def to_json(self, raw: bytes) -> bytes:
         """JSON on one line; DecodeError for bytes that are not this codec's."""
 
     def from_json(self, raw: Json) -> bytes:
-        """The bytes for a JSON value as `to_json` writes it; BadInput for any other."""
+        """The bytes of a JSON value as `to_json` writes it; BadInput for any other."""
 
     def encode_key(self, key: Any) -> bytes:
-        """The bytes of a Python object as a key; BadInput also for one that is read back as another."""
+        """The bytes of a Python object as a key; BadInput also for a key that is read back as another."""
         return self.checked_key(self.encode(key))
 
     def checked_key(self, raw: bytes) -> bytes:
@@ -68,7 +68,7 @@ class Codec(Protocol):
         try:
             return self.decode(raw)
         except DecodeError as damage:
-            raise BadInput(f"the codec {self.name} can't read this key back ({damage}): choose another key") from None
+            raise BadInput(f"the {self.name} codec can't read this key back ({damage}): choose another key") from None
 
 
 class _String(Codec):
@@ -76,11 +76,7 @@ class _String(Codec):
 
     def encode(self, value: Any) -> bytes:
         if not isinstance(value, str):
-            kind = type(value).__name__
-            raise BadInput(
-                f"the string codec takes text, not {kind}: give text, or another codec "
-                "(--key-codec, --value-codec; in Python key=, value=)"
-            )
+            raise BadInput(_wrong_type("string", "text", value))
         return self.parse(value)
 
     def decode(self, raw: bytes) -> str:
@@ -94,10 +90,10 @@ class _String(Codec):
         try:
             return text.encode()
         except UnicodeEncodeError:
-            raise BadInput(f"{text!r} is not valid Unicode text: give the bytes with the codec bytes") from None
+            raise BadInput(f"{text!r} is not valid Unicode text: write it as base64 with the bytes codec") from None
 
     def checked_key(self, raw: bytes) -> bytes:
-        # What was encoded is UTF-8: only a registry's frame has to be looked for.
+        # Encoded text is always UTF-8, so only a schema registry's frame can be unreadable.
         return super().checked_key(raw) if raw[:1] == b"\0" else raw
 
     def to_json(self, raw: bytes) -> bytes:
@@ -111,7 +107,7 @@ class _Json(Codec):
     name = "json"
 
     def encode(self, value: Any) -> bytes:
-        # The standard library's writer and not msgspec's: that one turns NaN into null without a word.
+        # The standard library's encoder: msgspec's turns NaN into null without an error.
         try:
             return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
         except (TypeError, ValueError, RecursionError) as refusal:
@@ -128,7 +124,7 @@ class _Json(Codec):
         raw = self.encode(key)
         read = self._read_back(raw)
         if not _is_same(read, key):
-            raise BadInput(f"the key {_shortened(str(key))} is read back as {_shortened(str(read))}: give it like that")
+            raise BadInput(f"the key {_shortened(str(key))} is read back as {_shortened(str(read))}: use that form")
         return raw
 
     def parse(self, text: str) -> bytes:
@@ -141,15 +137,15 @@ class _Json(Codec):
 
     def to_json(self, raw: bytes) -> bytes:
         try:
-            # Checks without decoding and keeps the bytes; strings inside are not checked, so UTF-8 is checked here.
+            # Checks the JSON without decoding it. The decoder does not look into strings, so UTF-8 is checked here.
             _raw.decode(raw)
             raw.isascii() or raw.decode()
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as damage:
             _refuse_registry_frame(raw)
             raise DecodeError(_not_json(raw, damage)) from None
-        whole = raw.strip()
-        # Numbers, because a search for one byte as a number is seven times as fast, and a dump asks for every row.
-        return msgspec.json.format(whole, indent=-1) if _LF in whole or _CR in whole else whole
+        stripped = raw.strip()
+        # Numbers, because the search for a byte as a number is seven times as fast, and a dump searches every row.
+        return msgspec.json.format(stripped, indent=-1) if _LF in stripped or _CR in stripped else stripped
 
     def from_json(self, raw: Json) -> bytes:
         return bytes(raw)
@@ -160,7 +156,7 @@ class _Bytes(Codec):
 
     def encode(self, value: Any) -> bytes:
         if not isinstance(value, bytes | bytearray | memoryview):
-            raise BadInput(f"the bytes codec takes bytes, not {type(value).__name__}")
+            raise BadInput(_wrong_type("bytes", "bytes", value))
         return bytes(value)
 
     def decode(self, raw: bytes) -> bytes:
@@ -178,7 +174,7 @@ class _Bytes(Codec):
     def from_json(self, raw: Json) -> bytes:
         text = _decoded(raw)
         if not isinstance(text, str):
-            raise BadInput("the bytes codec takes base64 text in JSON")
+            raise BadInput("the bytes codec takes base64 text: write the value as a JSON string of base64")
         return self.parse(text)
 
 
@@ -187,22 +183,22 @@ class _Int(Codec):
 
     def encode(self, value: Any) -> bytes:
         if not isinstance(value, int) or isinstance(value, bool):
-            raise BadInput(f"the int codec takes a whole number, not {type(value).__name__}")
+            raise BadInput(_wrong_type("int", "a whole number", value))
         try:
             return value.to_bytes(8, "big", signed=True)
         except OverflowError:
-            raise BadInput(f"{value} does not fit into 8 bytes: use the codec string or json") from None
+            raise BadInput(f"{value} does not fit into 8 bytes: use the string or json codec") from None
 
     def decode(self, raw: bytes) -> int:
         if len(raw) not in (4, 8):
-            raise DecodeError(f"not an int: {len(raw)} bytes, where 8 (or 4) are needed")
+            raise DecodeError(f"not an int: {len(raw)} bytes instead of 8 or 4")
         return int.from_bytes(raw, "big", signed=True)
 
     def parse(self, text: str) -> bytes:
         try:
             return self.encode(int(text))
         except ValueError:
-            raise BadInput(f"{_shortened(text)} is not a whole number") from None
+            raise BadInput(f"{_shortened(text)} is not a whole number: write it like 42") from None
 
     def to_json(self, raw: bytes) -> bytes:
         return str(self.decode(raw)).encode()
@@ -218,12 +214,12 @@ def codec_named(name: str) -> Codec:
     try:
         return CODECS[name]
     except KeyError:
-        known = ", ".join(CODECS)
-        raise BadInput(f"no codec {name!r}: {did_you_mean(name, CODECS) or f'choose one of {known}'}") from None
+        names = ", ".join(CODECS)
+        raise BadInput(f"no codec {name!r}: {did_you_mean(name, CODECS) or f'choose one of {names}'}") from None
 
 
 def readable_by(codec: Codec) -> Callable[[bytes], bool]:
-    """Whether the codec can read some bytes, as a function of them."""
+    """A function that says whether the codec can read some bytes."""
     decode = codec.decode
 
     def readable(raw: bytes) -> bool:
@@ -236,13 +232,20 @@ def readable_by(codec: Codec) -> Callable[[bytes], bool]:
     return readable
 
 
-def _is_same(read: Any, given: Any) -> bool:
-    """Whether a JSON value is what was given; a tuple is a list."""
-    if isinstance(given, list | tuple):
-        return isinstance(read, list) and len(read) == len(given) and all(map(_is_same, read, given))
-    if isinstance(given, dict):
-        return read.keys() == given.keys() and all(_is_same(read[name], given[name]) for name in given)
-    return bool(read == given)
+def _is_same(read: Any, written: Any) -> bool:
+    """Whether the JSON value that was read back equals the written one; a tuple equals a list."""
+    if isinstance(written, list | tuple):
+        return isinstance(read, list) and len(read) == len(written) and all(map(_is_same, read, written))
+    if isinstance(written, dict):
+        return read.keys() == written.keys() and all(_is_same(read[name], written[name]) for name in written)
+    return bool(read == written)
+
+
+def _wrong_type(codec: str, taken: str, value: Any) -> str:
+    return (
+        f"the {codec} codec takes {taken}, not {type(value).__name__}: pass {taken}, or choose another codec "
+        "(--key-codec, --value-codec; in Python key=, value=)"
+    )
 
 
 def _refuse_registry_frame(raw: bytes) -> None:
@@ -251,7 +254,7 @@ def _refuse_registry_frame(raw: bytes) -> None:
         schema_id = int.from_bytes(raw[1:5], "big")
         raise DecodeError(
             f"schema registry frame, schema id {schema_id}, {len(raw) - 5} bytes: lastword does not decode these yet; "
-            "see the raw bytes with --value-codec bytes"
+            "show the raw bytes with --value-codec bytes"
         )
 
 

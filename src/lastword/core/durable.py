@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place, synced, and renamed last."""
+"""Files that are complete or absent: written under another name, synced, and renamed last."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pathlib import Path
 
 
 def write_durably(path: Path, content: bytes, *, shared: bool = False) -> None:
-    """The file with this content, safe on the disk on return; a crash leaves the old one or the new one.
+    """Writes the file and syncs it to the disk; a crash leaves the old file or the new one.
 
-    Nobody but its owner can read it, at no moment; one that is `shared` whoever the umask lets.
+    Only the owner can ever read it, unless `shared`: then the umask decides.
     """
     half_written = path.with_name(f"{path.name}.new")
     half_written.unlink(missing_ok=True)
     with open(half_written, "xb", opener=None if shared else _private) as file:
         file.write(content)
     sync(half_written)
-    # Rename last: whoever finds the file may trust it.
+    # Rename last: a file that exists under its name is complete.
     half_written.replace(path)
     sync(path.parent)
 
@@ -26,7 +26,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def sync(path: Path) -> None:
-    """A file's content, or a folder's names, onto the disk."""
+    """Writes a file's content, or a folder's names, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

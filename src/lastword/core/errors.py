@@ -1,32 +1,32 @@
-"""Everything that can go wrong, as one tree. Each message says what happened, where, and what to do next.
+"""All errors, as one tree with their exit codes. Each message says what happened, where, and what to do next.
 
-LastwordError                    exit 1: the thing asked for is not so
-├── BadInput                     exit 2: a usage, key, value, setting or file that can't be taken
-│   ├── BadLine                  a line of a file, with its number
+LastwordError                    exit 1: not found, or a check failed
+├── BadInput                     exit 2: a bad option, key, value, setting or file
+│   ├── BadLine                  a bad line of a file, with its number
 │   └── DecodeError              bytes that the codec can't read
-├── ExtraMissing                 exit 2: an optional part is not installed
+├── ExtraMissing                 exit 2: an optional package is not installed
 ├── NotFound                     exit 1: no such topic, key or cluster
-├── AlreadyExists                exit 1: a topic of that name is there
-├── AlterRefused                 exit 1: the cluster refused a change of settings; nothing was changed
+├── AlreadyExists                exit 1: a topic of that name exists
+├── AlterRefused                 exit 1: the cluster refused a change of settings and changed nothing
 ├── WriteFailed                  exit 1: the cluster did not acknowledge a record
 │   ├── NotEnoughReplicas        fewer in-sync replicas than min.insync.replicas
-│   └── TopicChanged             the topic was deleted, or another one was made under its name
-├── BrokerFailed                 exit 1: a local broker would not start or stop
-│   └── PortTaken                another process took its port while it started
+│   └── TopicChanged             the topic was deleted, or deleted and created again
+├── BrokerFailed                 exit 1: a local broker did not start or stop
+│   └── PortTaken                another process took the port while the broker started
 ├── JarsUnavailable              exit 1: the broker's jars could not be fetched or verified
-├── PositionGone                 exit 1: an offset that was asked for is not in the log any more
-├── ReplicaUnusable              exit 1: a replica's folder is in use, of another format or of another table
-├── StoreDamaged                 exit 1: a replica's store has other bytes than were written; it is built again
-├── DiskFull                     exit 1: no space is left for a replica's store; it goes on when there is some
-├── NotReady                     exit 1: the replica has nothing to show yet, or did not get there in time
-├── FellBehind                   exit 1: a watcher was too slow and was cut off; it can go on from its position
-├── HistoryLost                  exit 1: records or tombstones that were needed are gone from the log
-├── HorizonPassed                exit 1: a past state that compaction may have erased a part of
-├── SourceGap                    exit 1: what a pipeline had yet to read is gone, or its source is another one now
-├── Fenced                       exit 1: another process has taken the transactional id of this one
-├── TakenOver                    exit 1: another process does now what this one did
-├── ServerUnreachable            exit 3: no HTTP server answers at the address, or it went away
-└── ClusterUnreachable           exit 3: nobody answers at the address
+├── PositionGone                 exit 1: a requested offset is no longer in the log
+├── ReplicaUnusable              exit 1: a replica's folder is in use, or has another format or another table
+├── StoreDamaged                 exit 1: a replica's store is damaged on disk; the replica rebuilds it
+├── DiskFull                     exit 1: the disk of a replica's store is full; the replica resumes when there is space
+├── NotReady                     exit 1: the replica has no rows to show yet, or missed a deadline
+├── FellBehind                   exit 1: a watcher was too slow and was cut off; it can resume from its position
+├── HistoryLost                  exit 1: needed records or tombstones are gone from the log
+├── HorizonPassed                exit 1: compaction may have erased a part of the requested past state
+├── SourceGap                    exit 1: records are gone that a pipeline had not read, or its source was recreated
+├── Fenced                       exit 1: another process took this process's transactional id
+├── TakenOver                    exit 1: another process took over this process's work
+├── ServerUnreachable            exit 3: no HTTP server answers at the address
+└── ClusterUnreachable           exit 3: no Kafka cluster answers at the address
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from collections.abc import Sequence
 
 
 class LastwordError(Exception):
-    """The root: catch this to catch them all."""
+    """The root: catch it to catch every error of lastword."""
 
     exit_code = 1
 
@@ -45,7 +45,7 @@ class BadInput(LastwordError):
 
 
 class BadLine(BadInput):
-    """A line that can't be taken; `number` counts from 1."""
+    """A bad line of a file or a request body; `number` counts from 1."""
 
     def __init__(self, number: int, reason: str) -> None:
         super().__init__(f"line {number}: {reason}")
@@ -60,8 +60,8 @@ class DecodeError(BadInput):
 class ExtraMissing(LastwordError):
     exit_code = 2
 
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} is not installed: run  pip install 'lastword[{extra}]'")
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed: run  pip install 'lastword[{extra}]'")
 
 
 class NotFound(LastwordError):
@@ -89,7 +89,7 @@ class TopicChanged(WriteFailed):
 
 
 class BrokerFailed(LastwordError):
-    """A local broker would not start or stop; `log_tail` holds the last lines it said."""
+    """A local broker did not start or stop; `log_tail` holds the last lines of its log."""
 
     def __init__(self, message: str, log_tail: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -97,7 +97,7 @@ class BrokerFailed(LastwordError):
 
 
 class PortTaken(BrokerFailed):
-    """Another process took a port between the moment in which it was free and the broker's own start."""
+    """Another process took a port after the check that the port was free, and before the broker started."""
 
 
 class JarsUnavailable(LastwordError):

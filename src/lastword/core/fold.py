@@ -19,14 +19,14 @@ def fold(records: Iterable[Record]) -> dict[bytes, Record]:
         if record.key is None:
             continue
         place = (record.partition, record.key)
-        known = newest.get(place)
-        if known is None or record.offset > known.offset:
+        newest_yet = newest.get(place)
+        if newest_yet is None or record.offset > newest_yet.offset:
             newest[place] = record
     state: dict[bytes, Record] = {}
     for (_, key), record in newest.items():
         if record.value is None:
             continue
-        shown = state.get(key)
-        if shown is None or (record.timestamp, record.partition) > (shown.timestamp, shown.partition):
+        other = state.get(key)
+        if other is None or (record.timestamp, record.partition) > (other.timestamp, other.partition):
             state[key] = record
     return state

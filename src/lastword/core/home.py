@@ -1,4 +1,4 @@
-"""Where lastword keeps what it keeps: clusters, logs, jars and the journal, all under one home, for its owner alone."""
+"""The home: the folder of clusters, logs, jars, replicas and the journal, readable by its owner alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lastword.core.errors import BadInput
 
 
 def default_home() -> Path:
-    """`LASTWORD_HOME` if set, else the platform's place for a user's data."""
+    """`LASTWORD_HOME` if set, else the platform's folder for a user's data."""
     chosen = os.environ.get("LASTWORD_HOME")
     if chosen:
         return _expanded("LASTWORD_HOME", chosen)
@@ -31,14 +31,14 @@ def default_jars(home: Path) -> Path:
 
 
 def private_folder(folder: Path) -> None:
-    """Makes the folder, and what is missing above it, for its owner alone; one that is there is closed to others.
+    """Makes the folder and its missing parents for their owner alone; closes an existing folder to others.
 
-    Of the folders above it that are there, only the home in the platform's place is closed: a folder that somebody
-    chose may hold other things. What can't be closed (another user's, or a file system without modes) stays as it is.
+    Of existing parents only the platform's default home is closed: a folder that somebody chose may hold other things.
+    A folder that can't be closed (another user's, or on a file system without modes) stays as it is.
     """
     missing = [each for each in folder.parents if not each.exists()]
     for each in (*reversed(missing), folder):
-        # Private from its first moment, whatever the umask. Another process may be making it, too.
+        # Private from the start, whatever the umask. Another process may be making the same folder.
         each.mkdir(mode=0o700, exist_ok=True)
     home = _platform_home()
     for each in (folder, *(parent for parent in folder.parents if parent == home)):
@@ -52,4 +52,4 @@ def _expanded(variable: str, text: str) -> Path:
     try:
         return Path(text).expanduser().absolute()
     except RuntimeError as unknown:
-        raise BadInput(f"{variable}={text}: {unknown}: give a folder") from None
+        raise BadInput(f"{variable}={text}: {unknown}: set {variable} to the path of a folder") from None

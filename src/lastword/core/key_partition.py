@@ -1,7 +1,7 @@
-"""Where a key lives: Kafka's own hash, so that a reader can tell a key's partition without asking a writer.
+"""The partition of a key: Kafka's own hash, so that a reader knows a key's partition without asking a writer.
 
-It has to agree with Java's default partitioner bit for bit. A key that two writers put into two partitions has two
-newest records, and no compaction ever brings them together.
+The hash must equal the one of Java's default partitioner bit for bit. A key that two writers put into two
+partitions has two newest records, and no compaction ever brings them together.
 """
 
 from __future__ import annotations
@@ -29,6 +29,6 @@ def murmur2(key: bytes) -> int:
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """The partition of a key in a topic with so many partitions."""
+    """The partition of a key in a topic with `partitions` partitions."""
     # Java drops the sign bit instead of taking the absolute value: the two differ for every negative hash.
     return (murmur2(key) & 0x7FFFFFFF) % partitions

@@ -14,7 +14,7 @@ class Position(Mapping[int, int]):
 
     def __init__(self, next_offsets: Mapping[int, int] | None = None) -> None:
         self._next = dict(sorted((next_offsets or {}).items()))
-        # Made once: every answer over HTTP has it, and most of them the same.
+        # Formatted once: every HTTP answer carries the position, mostly the same one.
         self._text: str | None = None
 
     @classmethod
@@ -24,9 +24,9 @@ class Position(Mapping[int, int]):
         for part in filter(None, (piece.strip() for piece in text.split(","))):
             partition, colon, offset = part.partition(":")
             if not (colon and _is_count(partition) and _is_count(offset)):
-                raise BadInput(f"position {text!r}: {part!r} is not PARTITION:NEXT_OFFSET; write it like 0:18,1:5")
+                raise BadInput(f"position {text!r}: {part!r} is not PARTITION:NEXT_OFFSET: write it like 0:18,1:5")
             if int(partition) in next_offsets:
-                raise BadInput(f"position {text!r}: partition {partition} is named twice; keep one of them")
+                raise BadInput(f"position {text!r}: partition {partition} appears twice: keep one of them")
             next_offsets[int(partition)] = int(offset)
         return cls(next_offsets)
 

@@ -12,7 +12,7 @@ from lastword.core.record import Headers, Record
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A live key with its newest value, and where that stands in the log.
+    """A live key with its newest value, and the place of that record in the log.
 
     Bytes that the codec can't read stay bytes, with `decode_error` saying why. In `watch` a delete has the value
     None and `deleted` true; `swept` marks one whose tombstone was compacted away before it could be read.

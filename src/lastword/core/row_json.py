@@ -2,8 +2,8 @@
 
 In JSON a row is `{"key": ..., "value": ...}` with partition, offset, timestamp and headers where they are known. A
 tombstone is `{"key": ..., "tombstone": true}`; `"value": null` is the JSON value null. Bytes that the codec can't
-read appear as `key_base64` or `value_base64` beside a `decode_error`, and are read back from there: what a dump
-writes, a load restores: raw bytes to the byte, JSON to the token (space around a value and line breaks in it may go).
+read appear as `key_base64` or `value_base64` beside a `decode_error`, and are read back from there. So `load` restores
+what `dump` writes: raw bytes to the byte, JSON to the token (space around a value and line breaks in it may go).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _text = msgspec.json.Encoder()
 
 
 class Write(msgspec.Struct, frozen=True, gc=False):
-    """What a line asks for: a put, or with a value of None a delete."""
+    """The write of one line: a put, or a delete if the value is None."""
 
     key: bytes
     value: bytes | None
@@ -38,7 +38,7 @@ class _JsonLine(msgspec.Struct, forbid_unknown_fields=True):
     key_base64: str | msgspec.UnsetType = msgspec.UNSET
     value_base64: str | msgspec.UnsetType = msgspec.UNSET
     headers: HeadersJson = []
-    # Where the row stood: written by `scan --json` and `records --json`, of no meaning for a new write.
+    # The place of the old record, as `scan --json` and `records --json` print it: a new write ignores it.
     partition: int | None = None
     offset: int | None = None
     timestamp: int | None = None
@@ -46,7 +46,7 @@ class _JsonLine(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _PlainLine(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """What nearly every line of a file is: read in half the time that the whole shape above takes."""
+    """The shape of nearly every line: it decodes in half the time of the whole shape above."""
 
     key: str
     value: msgspec.Raw
@@ -54,7 +54,7 @@ class _PlainLine(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 # Twice the largest record: room for base64, and for characters that JSON writes as escapes.
 MAX_LINE_BYTES = 128 * 1024 * 1024
-NO_KEY = "the key is empty: a compacted topic needs a key on every record"
+NO_KEY = "the key is empty: a compacted topic needs a key in every record"
 _decoder = msgspec.json.Decoder(_JsonLine)
 _plain_decoder = msgspec.json.Decoder(_PlainLine)
 
@@ -70,14 +70,14 @@ def row_json(record: Record, key_codec: Codec, value_codec: Codec, *, placed: bo
         try:
             return b'{"key":%b,"value":%b%b}' % (key_codec.to_json(key), value_codec.to_json(value), rest)
         except DecodeError:
-            pass  # the careful way below says which of the two it was
+            pass  # the slower code below finds out which of the two it was
     key_field = b'"key":null' if key is None else _field(b"key", key, key_codec)
     value_field = b'"tombstone":true' if value is None else _field(b"value", value, value_codec)
     return b"{%b,%b%b}" % (key_field, value_field, rest)
 
 
 def lines_of(file: BinaryIO, most_bytes: int = MAX_LINE_BYTES) -> Iterator[bytes]:
-    """The lines of a file with their ends; BadLine for one that is too long, of which no more is read than that."""
+    """The lines of a file with their line ends; BadLine for a line that is too long, without reading the rest of it."""
     for number, line in enumerate(iter(partial(file.readline, most_bytes + 1), b""), 1):
         if len(line) > most_bytes:
             raise BadLine(number, f"longer than {most_bytes:,} bytes: a row is one line, and every line ends in \\n")
@@ -85,32 +85,32 @@ def lines_of(file: BinaryIO, most_bytes: int = MAX_LINE_BYTES) -> Iterator[bytes
 
 
 def write_of_json_line(line: bytes, number: int, key_codec: Codec, value_codec: Codec) -> Write:
-    """The write that a JSON line asks for; BadLine says what is wrong with it."""
+    """The write of a JSON line; BadLine names its mistake."""
     try:
-        # The decoder passes over the text inside a value, so that is checked here.
+        # The decoder does not look into the text of a value, so UTF-8 is checked here.
         line.isascii() or line.decode()
     except UnicodeDecodeError as damage:
         raise BadLine(number, f"not UTF-8 text ({damage.reason} at byte {damage.start}): use value_base64") from None
     if key_codec.name == "string":
         try:
             plain = _plain_decoder.decode(line)
-            # The string codec reads every other key back.
+            # The string codec can read every other key back.
             if plain.key and plain.key[0] != "\0":
                 return Write(plain.key.encode(), value_codec.from_json(plain.value))
         except (msgspec.MsgspecError, UnicodeError, RecursionError, BadInput):
-            pass  # a tombstone, headers, base64, or a mistake: the whole shape takes it or says what is wrong
+            pass  # a tombstone, headers, base64, or a mistake: the whole shape reads the line or names the mistake
     try:
-        told = _decoder.decode(line)
-        key = _bytes_of("key", told.key, told.key_base64, key_codec)
-        if told.tombstone:
-            if told.value is not msgspec.UNSET or told.value_base64 is not msgspec.UNSET:
+        row = _decoder.decode(line)
+        key = _bytes_of("key", row.key, row.key_base64, key_codec)
+        if row.tombstone:
+            if row.value is not msgspec.UNSET or row.value_base64 is not msgspec.UNSET:
                 raise BadInput('has both "value" and "tombstone": keep one of them')
             value = None
         else:
-            value = _bytes_of("value", told.value, told.value_base64, value_codec)
-            if told.key_base64 is msgspec.UNSET:
+            value = _bytes_of("value", row.value, row.value_base64, value_codec)
+            if row.key_base64 is msgspec.UNSET:
                 key_codec.checked_key(key)
-        headers = headers_of_json(told.headers) if told.headers else ()
+        headers = headers_of_json(row.headers) if row.headers else ()
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as damage:
         raise BadLine(number, f'{damage}: a row is {{"key": ..., "value": ...}} on one line') from None
     except BadInput as refusal:
@@ -123,13 +123,13 @@ def write_of_json_line(line: bytes, number: int, key_codec: Codec, value_codec: 
 def write_of_kv_line(
     line: bytes, number: int, key_codec: Codec, value_codec: Codec, *, separator: str, null_marker: str | None
 ) -> Write:
-    """The write that `key:value` asks for; a tombstone only where a null marker is given and is the whole value."""
+    """The write of a `key:value` line; a tombstone only if a null marker is given and is the whole value."""
     try:
         text = line.decode()
     except UnicodeDecodeError:
         raise BadLine(number, "not UTF-8 text: use JSON lines with value_base64 for raw bytes") from None
-    key, found, value = text.partition(separator)
-    if not found:
+    key, separated, value = text.partition(separator)
+    if not separated:
         raise BadLine(number, f"no {separator!r} between key and value: write it like user-1{separator}5")
     if not key:
         raise BadLine(number, NO_KEY)
@@ -145,8 +145,8 @@ def _field(name: bytes, raw: bytes, codec: Codec) -> bytes:
     try:
         return b'"%b":%b' % (name, codec.to_json(raw))
     except DecodeError as damage:
-        kept = base64.b64encode(raw)
-        return b'"' + name + b'_base64":"' + kept + b'","decode_error":' + _text.encode(str(damage))
+        encoded = base64.b64encode(raw)
+        return b'"' + name + b'_base64":"' + encoded + b'","decode_error":' + _text.encode(str(damage))
 
 
 def _bytes_of(name: str, plain: msgspec.Raw | msgspec.UnsetType, encoded: Any, codec: Codec) -> bytes:

@@ -1,7 +1,7 @@
-"""Keys that are in two partitions: which row counts, and which keys a reader should be warned of.
+"""Keys that are in two partitions: which row counts, and for which keys a reader gets a warning.
 
-Partitions were added, or writers disagree on the partitioner. Each partition then has its own newest record of the key:
-a tombstone in one of them never removes the row in another.
+The cause: partitions were added, or writers use different partitioners. Each partition then has its own newest
+record of the key: a tombstone in one partition never removes the row in another.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from lastword.core.record import Record
 
 class Merged(NamedTuple):
     rows: dict[bytes, Record]
-    # With live rows in more than one partition.
+    # Keys with live rows in more than one partition.
     split: frozenset[bytes]
-    # With a live row, and in another partition a tombstone that is later by its time.
+    # Keys with a live row, and a tombstone with a later timestamp in another partition.
     deleted_elsewhere: frozenset[bytes]
 
 
 def merged(newest: dict[int, dict[bytes, Record]]) -> Merged:
-    """The live rows of all partitions, of a key in several of them the latest; `newest` has tombstones too."""
+    """The live rows of all partitions; for a key in several partitions the latest. `newest` has tombstones too."""
     rows: dict[bytes, Record] = {}
     for by_key in newest.values():
         rows.update(by_key)
@@ -31,10 +31,10 @@ def merged(newest: dict[int, dict[bytes, Record]]) -> Merged:
         for key, records in _in_several(newest).items():
             live = [record for record in records if record.value is not None]
             if live:
-                rows[key] = shown = max(live, key=lambda record: (record.timestamp, record.partition))
+                rows[key] = latest = max(live, key=lambda record: (record.timestamp, record.partition))
                 if len(live) > 1:
                     split.add(key)
-                if any(record.timestamp > shown.timestamp for record in records if record.value is None):
+                if any(record.timestamp > latest.timestamp for record in records if record.value is None):
                     deleted.add(key)
             else:
                 rows[key] = records[0]
@@ -49,8 +49,8 @@ def _in_several(newest: dict[int, dict[bytes, Record]]) -> dict[bytes, list[Reco
     for by_key in newest.values():
         several |= seen & by_key.keys()
         seen |= by_key.keys()
-    found: defaultdict[bytes, list[Record]] = defaultdict(list)
+    records: defaultdict[bytes, list[Record]] = defaultdict(list)
     for by_key in newest.values():
         for key in several & by_key.keys():
-            found[key].append(by_key[key])
-    return found
+            records[key].append(by_key[key])
+    return records
