@@ -23,7 +23,9 @@ from lastword.teams.board.judging import REASONS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "DESIGN.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 SOURCES = "\n".join(path.read_text() for path in sorted((ROOT / "src").rglob("*.py")))
+TESTS = "\n".join(path.read_text() for path in sorted((ROOT / "tests").rglob("test_*.py")))
 
 
 def test_the_public_names_are_these_and_no_others() -> None:
@@ -70,10 +72,19 @@ def test_the_generated_pages_are_what_the_code_makes(monkeypatch: pytest.MonkeyP
     sys.modules.pop("write_docs")
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "DESIGN.md", *sorted(DOCS.rglob("*.md"))], ids=str)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_file_or_a_test_that_a_page_names_exists(page: Path) -> None:
+    text = page.read_text()
+    files = re.findall(r"`([\w.-]+/[\w./-]+\.(?:py|js|lock|toml))`", text)
+    assert [name for name in files if not ((ROOT / name).exists() or (ROOT / "src/lastword" / name).exists())] == []
+    tests = set(re.findall(r"`(test_\w+)`", text))
+    assert sorted(name for name in tests if f"def {name}(" not in TESTS) == []
 
 
 @pytest.mark.parametrize("field", dataclasses.fields(ReplicaSettings), ids=lambda field: field.name)
