@@ -12,17 +12,35 @@ from pathlib import Path
 from command_reference import command_line_markdown
 
 from lastword.kafka.topics.topic_settings import explanations_markdown
+from lastword.serve.http.error_codes import error_codes_markdown
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def http_markdown() -> str:
+    """The page as it is, with the tables that are made from code."""
+    page = (DOCS / "http.md").read_text(encoding="utf-8")
+    return with_section(page, "error codes", error_codes_markdown())
+
+
+def with_section(page: str, name: str, content: str) -> str:
+    """The page with this content between the comments that name the section."""
+    start, end = f"<!-- {name}: written by `make docs` -->\n", "\n<!-- end -->"
+    before, _, rest = page.partition(start)
+    _, _, after = rest.partition(end)
+    return f"{before}{start}{content}{end}{after}"
+
 
 PAGES: dict[str, Callable[[], str]] = {
     "command-line.md": command_line_markdown,
+    "http.md": http_markdown,
     "topic-settings.md": explanations_markdown,
 }
 
 
 def main() -> None:
-    docs = Path(__file__).parents[1] / "docs"
     for name, page in PAGES.items():
-        (docs / name).write_text(page(), encoding="utf-8")
+        (DOCS / name).write_text(page(), encoding="utf-8")
         sys.stdout.write(f"wrote docs/{name}\n")
 
 

@@ -99,7 +99,7 @@ def test_a_method_that_a_path_does_not_take_is_answered_with_those_it_takes(path
 
 
 def test_an_error_has_one_shape_and_the_short_routes_give_its_message_alone() -> None:
-    refused = Refused(404, "key_not_found", "no such key", "look")
+    refused = Refused("key_not_found", "no such key", "look")
     status, headers, body = refused.answer()
     assert (status, json.loads(body)) == (
         404,

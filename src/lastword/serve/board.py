@@ -31,7 +31,7 @@ class ServedBoard:
             return self.live.board
         except NotReady:
             # Its message may name addresses, which are not for whoever asks over HTTP.
-            raise Refused(503, "not_ready", "the board has nothing to show yet", "ask again soon") from None
+            raise Refused("not_ready", "the board has nothing to show yet") from None
 
     def answer(self) -> Answer:
         return json_answer(self.board.as_json())

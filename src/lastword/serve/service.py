@@ -112,9 +112,7 @@ class Service:
             told = refused.answer(short=route.is_short or (route is NOWHERE and is_short(request.path)))
         except Exception:
             _log.exception("an answer failed")
-            told = Refused(
-                500, "internal", "this should not have happened", "the server's own output says more"
-            ).answer(short=route.is_short)
+            told = Refused("internal", "internal error").answer(short=route.is_short)
         method = request.method if request.method in METHODS else "other"
         status = told.status if isinstance(told, Answer) else 200
         self._requests.note(route.kind, method, status, time.perf_counter() - began)
@@ -173,7 +171,7 @@ class Service:
     def _table(self, name: str) -> ServedTable:
         table = self._tables.get(name)
         if table is None:
-            raise Refused(404, "no_such_table", "no table of this name is served", "those served are at /tables")
+            raise Refused("no_such_table", "no table of this name is served")
         return table
 
     def _of_all(self, route: Route, request: Request) -> Answer:
@@ -245,12 +243,12 @@ class Service:
 
     def _served_board(self) -> ServedBoard:
         if self._board is None:
-            raise Refused(404, "no_such_route", "the board is not served here", "start the server with --board")
+            raise Refused("no_such_route", "the board is not served here", "start the server with --board")
         return self._board
 
     def _served_cluster(self) -> ServedCluster:
         if self._cluster is None:
-            raise Refused(404, "no_such_route", "the cluster is not looked at here", "ask  lastword serve")
+            raise Refused("no_such_route", "the cluster is not looked at here", "ask  lastword serve")
         return self._cluster
 
     async def _unless_gone(self, request: Request, begin: Coroutine[Any, Any, Stream]) -> Stream | None:

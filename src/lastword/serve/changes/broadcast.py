@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 def failed() -> Refused:
-    return Refused(503, "table_failed", "the table can't go on by itself", "its server's own output says why")
+    return Refused("table_failed", "the table can't go on by itself")
 
 
 class ListenerPlace(NamedTuple):

@@ -61,7 +61,7 @@ class Streams:
         if self.is_stopping:
             raise stopping()
         if self.open >= self._limits.streams:
-            raise Refused(503, "too_many_streams", "too many change streams are open", "ask again later")
+            raise Refused("too_many_streams", "too many change streams are open")
         self.open += 1
 
     def stop(self) -> None:
@@ -125,10 +125,7 @@ class Stream:
                 if not await self._news():
                     await outlet.send(self._heartbeat())
         except FellBehind:
-            hint = "go on from the last id, and read faster"
-            await self._cut(
-                outlet, Refused(503, "fell_behind", "more changes came than are kept for a slow reader", hint)
-            )
+            await self._cut(outlet, Refused("fell_behind", "more changes came than are kept for a slow reader"))
         except Refused as refused:
             await self._cut(outlet, refused)
         except Stalled:

@@ -88,4 +88,4 @@ def begins(text: str, tables: list[str], *, several: bool) -> dict[str, Position
             raise BadInput("the position is not one of these tables")
         return {table: Position.parse(told[table]) for table in tables}
     except BadInput as refusal:
-        raise Refused(400, "bad_position", str(refusal), hint) from None
+        raise Refused("bad_position", str(refusal), hint) from None

@@ -108,11 +108,9 @@ class Listener:
             raise
         except (HistoryLost, BadInput) as lost:
             hint = f"read the rows again at /tables/{self.table.name}/rows, and go on from their position"
-            raise Refused(410, "position_gone", str(lost), hint) from None
+            raise Refused("position_gone", str(lost), hint) from None
         except ClusterUnreachable:
-            raise Refused(
-                503, "cluster_unreachable", "no cluster answers, so what came since can't be read", "ask again soon"
-            ) from None
+            raise Refused("cluster_unreachable", "no cluster answers, so what came since can't be read") from None
         except NotReady:
             raise self.table.not_ready() from None
         except StoreDamaged:

@@ -77,17 +77,17 @@ class ServedCluster:
         if not look.is_local:
             raise not_local()
         if self._watch.state == "away":
-            raise Refused(503, "not_ready", "the cluster is away", "ask again soon; how it stands is at /cluster")
+            raise Refused("not_ready", "the cluster is away", "ask again soon; how it stands is at /cluster")
         if is_compacted(topic) is False:
             policy = cleanup_policy(topic)
             hint = f"change it with  lastword topic alter {name} --set cleanup.policy=compact"
-            raise Refused(409, "not_compacted", f"its cleanup.policy is {policy or 'empty'}, so nothing of it is", hint)
+            raise Refused("not_compacted", f"its cleanup.policy is {policy or 'empty'}, so nothing of it is", hint)
         if topic.start_to_end is None:
             told = "how much it has is not known: a partition has no leader, or did not answer"
-            raise Refused(503, "not_ready", told, "ask again soon; how its partitions stand is told with the topic")
+            raise Refused("not_ready", told, "ask again soon; how its partitions stand is told with the topic")
         if (too_much := too_much_to_read(topic)) is not None:
             # It keeps every key in memory, as a count does.
-            raise Refused(409, "too_large", f"{too_much} to read", f"compact it with  lastword topic compact {name}")
+            raise Refused("too_large", f"{too_much} to read", f"compact it with  lastword topic compact {name}")
         counted = self._counting.known(name)
         records = None if counted is None else sum(each.records for each in counted.partitions)
         before = Held(bytes=topic.bytes_on_disk, records=records)
@@ -99,12 +99,9 @@ class ServedCluster:
         self._watch.asked()
         look = self._watch.last
         if look is None:
-            raise Refused(
-                503, "not_ready", "the cluster was not seen yet", "ask again soon; how it stands is at /cluster"
-            )
+            raise Refused("not_ready", "the cluster was not seen yet", "ask again soon; how it stands is at /cluster")
         if name not in look.cluster.topics:
-            hint = "those that it shows to this server are at /cluster"
-            raise Refused(404, "no_such_topic", "the cluster has no topic of this name", hint)
+            raise Refused("no_such_topic", "the cluster has no topic of this name")
         return look, look.cluster.topics[name]
 
     def _make(self) -> None:

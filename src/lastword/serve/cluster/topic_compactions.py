@@ -87,7 +87,7 @@ class Compacting:
             if self._stopping.is_set():
                 raise stopping()
             if self._running is not None:
-                raise Refused(409, "already_running", f"{self._running} is being compacted", "wait until it is done")
+                raise Refused("already_running", f"{self._running} is being compacted")
             begun = Compacted(
                 state="running", began=now_ms(), ended=None, step=None, why=None, before=before, after=None
             )
@@ -159,8 +159,7 @@ class Compacting:
 
 
 def not_local() -> Refused:
-    hint = "compact it where its owner is, with  lastword topic compact"
-    return Refused(409, "not_local", "the cluster is not a local one of this server's home", hint)
+    return Refused("not_local", "the cluster is not a local one of this server's home")
 
 
 def _done(begun: Compacted, done: Compaction) -> Compacted:

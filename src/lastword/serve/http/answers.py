@@ -9,6 +9,7 @@ import msgspec
 
 from lastword.core.errors import LastwordError
 from lastword.core.position import Position
+from lastword.serve.http.error_codes import ERROR_CODES
 
 Headers = list[tuple[str, str]]
 # A browser must not guess that a value is a page or a script.
@@ -29,11 +30,13 @@ class Answer(NamedTuple):
 class Refused(LastwordError):
     """An answer that is not what was asked for: `code` is for programs, the message and the hint for people."""
 
-    def __init__(self, status: int, code: str, message: str, hint: str, headers: Headers | None = None) -> None:
+    def __init__(self, code: str, message: str, hint: str | None = None, headers: Headers | None = None) -> None:
+        """`code` is one of ERROR_CODES, which has its status, and its hint where none is given."""
         super().__init__(message)
-        self.status = status
+        row = ERROR_CODES[code]
         self.code = code
-        self.hint = hint
+        self.status = row.status
+        self.hint = row.hint if hint is None else hint
         self.headers = headers or []
 
     def answer(self, *, short: bool = False) -> Answer:
@@ -43,7 +46,7 @@ class Refused(LastwordError):
 
 
 def stopping() -> Refused:
-    return Refused(503, "stopping", "the server is being stopped", "ask again soon, here or elsewhere")
+    return Refused("stopping", "the server is being stopped")
 
 
 def told_outside(message: str, servers: str, otherwise: str) -> str:

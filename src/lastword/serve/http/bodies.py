@@ -28,7 +28,7 @@ async def whole(parts: Any, headers: Any) -> AsyncIterator[bytes]:
     # Without a length it came in chunks. An empty part ends it; one more stands where a chunk was broken or never came,
     # or where trailers were, for which nobody has a use.
     if empty > 1 if told is None else size != int(told):
-        raise Refused(400, "body_broken", "the body ended before its end", "nothing was written: send it again")
+        raise Refused("body_broken", "the body ended before its end")
 
 
 class Bodies:
@@ -56,10 +56,10 @@ class Bodies:
                         raise _too_large(most)
                     if self._held_bytes > self._limits.waiting_bytes:
                         told = "too much waits to be written already"
-                        raise Refused(503, "too_many_writes", told, "send it again soon")
+                        raise Refused("too_many_writes", told)
         except TimeoutError:
             self._held_bytes -= len(body)
-            raise Refused(408, "body_too_slow", "the body did not come in time", "send it again") from None
+            raise Refused("body_too_slow", "the body did not come in time") from None
         except BaseException:
             self._held_bytes -= len(body)
             raise
@@ -73,7 +73,7 @@ class Bodies:
 
 
 def _too_large(most: int) -> Refused:
-    return Refused(413, "body_too_large", f"the body has more than {most} bytes", "rows can be sent in several bodies")
+    return Refused("body_too_large", f"the body has more than {most} bytes")
 
 
 async def pass_over(body: AsyncIterator[bytes], headers: Any) -> None:

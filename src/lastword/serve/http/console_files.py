@@ -49,7 +49,7 @@ class Console:
         """The file; 304 where the asker has it already, Refused where there is none."""
         file = self._files.get(name)
         if file is None:
-            raise Refused(404, "no_such_route", "the console has no such file", "its page is at /")
+            raise Refused("no_such_route", "the console has no such file", "its page is at /")
         if if_none_match is not None and is_among(file.tag, if_none_match):
             return Answer(304, [*_GUARDS, ("etag", file.tag)], b"")
         return file.whole

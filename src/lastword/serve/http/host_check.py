@@ -21,17 +21,16 @@ class RequestHeaders(Protocol):
 def check_plain(query: str, headers: RequestHeaders) -> None:
     """Refuses a write that asks for more than a write: nothing of it may be passed over in silence."""
     if query:
-        raise Refused(400, "bad_query", "a write takes no parameters", "send it without a query")
+        raise Refused("bad_query", "a write takes no parameters", "send it without a query")
     if any(headers.get(name) is not None for name in ("if-match", "if-none-match", "if-unmodified-since")):
         told = "a write can't be made conditional: Kafka has no compare-and-set"
-        raise Refused(400, "not_conditional", told, "send it without If-Match, If-None-Match and If-Unmodified-Since")
+        raise Refused("not_conditional", told)
 
 
 def check_host(host: str | None, names: Collection[str]) -> None:
     # A page of another site can't set the header Host: so one whose name was turned to point here is told apart by it.
     if host is not None and _PORT.sub("", host.lower()) not in names:
-        hint = f"ask for it as {LOOPBACK_NAMES[0]}, or serve it with --token-file"
-        raise Refused(403, "bad_host", "without tokens this server answers to its own names only", hint)
+        raise Refused("bad_host", "without tokens this server answers to its own names only")
 
 
 def check_origin(headers: RequestHeaders) -> None:
@@ -40,4 +39,4 @@ def check_origin(headers: RequestHeaders) -> None:
     is_foreign = origin is not None and origin.partition("://")[2] != headers.get("host")
     # A browser says so also where it sends no origin. Of the same site is any other port of this machine, too.
     if is_foreign or site not in _OUR_SITES:
-        raise Refused(403, "cross_origin", "a page of another site may not write here", "send it without a browser")
+        raise Refused("cross_origin", "a page of another site may not write here")

@@ -110,10 +110,8 @@ def route_of(path: str) -> Route:
     """The route of a decoded path; Refused where there is none."""
     if "\ufffd" in path:
         raise Refused(
-            400,
             "bad_path",
             "the path is not UTF-8, or has the character U+FFFD, which stands for that",
-            "percent-encode the UTF-8 bytes of the key; a key with U+FFFD is found with /rows?start=",
         )
     parts = path.split("/", 4)
     # First and without a pattern, because nearly every request is a point read.
@@ -132,10 +130,8 @@ def route_of(path: str) -> Route:
     if path.startswith(_FILES):
         return Route("console file", name=path[len(_FILES) :])
     raise Refused(
-        404,
         "no_such_route",
         "nothing is served at this path",
-        "what is served is listed at /tables; a row is at /tables/NAME/rows/KEY",
     )
 
 
@@ -152,26 +148,22 @@ def is_write(route: Route, method: str) -> bool:
     writes = _WRITES.get(route.kind, ())
     if method not in writes:
         told = ", ".join((*reads, *writes))
-        raise Refused(
-            405, "method_not_allowed", f"{method[:20]} is not for this path", f"use {told}", [("allow", told)]
-        )
+        raise Refused("method_not_allowed", f"{method[:20]} is not for this path", f"use {told}", [("allow", told)])
     return True
 
 
 def parameters(route: Route, query: str, limits: Limits) -> dict[str, str]:
     """The query by name; Refused for a name that this route does not know: a misspelt one must not pass in silence."""
     if len(query) > limits.query_bytes:
-        raise Refused(
-            414, "query_too_long", f"the query has more than {limits.query_bytes} bytes", "ask for less at a time"
-        )
+        raise Refused("query_too_long", f"the query has more than {limits.query_bytes} bytes")
     known, given = _PARAMETERS.get(route.kind, frozenset()), {}
     for part in filter(None, query.split("&")):
         name, _, text = part.partition("=")
         if name not in known:
             told = ", ".join(sorted(known)) or "none"
-            raise Refused(400, "bad_query", f"no parameter {name[:60]!r} here", f"this path takes: {told}")
+            raise Refused("bad_query", f"no parameter {name[:60]!r} here", f"this path takes: {told}")
         if name in given:
-            raise Refused(400, "bad_query", f"{name} is given twice", "keep one of them")
+            raise Refused("bad_query", f"{name} is given twice", "keep one of them")
         given[name] = _decoded(name, text)
     return given
 
@@ -184,5 +176,5 @@ def _decoded(name: str, text: str) -> str:
         return unquote_to_bytes(text.replace("+", " ")).decode()
     except ValueError:
         raise Refused(
-            400, "bad_query", f"{name} is not percent-encoded UTF-8", "write a % as %25, a space as %20, and so on"
+            "bad_query", f"{name} is not percent-encoded UTF-8", "write a % as %25, a space as %20, and so on"
         ) from None

@@ -38,14 +38,12 @@ class Tokens:
         may_write = sum(hmac.compare_digest(given, known) for known in self._writing) > 0
         if not may_read:
             raise Refused(
-                401,
                 "unauthorized",
                 "this token is not known here" if authorization else "this needs a token",
-                "send one of the server's as the header  Authorization: Bearer TOKEN",
-                [("www-authenticate", "Bearer")],
+                headers=[("www-authenticate", "Bearer")],
             )
         if writing and not may_write:
-            raise Refused(403, "forbidden", "this token may read and not write", "use one that may write")
+            raise Refused("forbidden", "this token may read and not write")
 
 
 def read_tokens(file: Path) -> list[tuple[str, str]]:

@@ -49,9 +49,7 @@ class Hold:
 
 def too_many_unsent() -> Refused:
     return Refused(
-        503,
         "too_many_unsent",
         "too many large answers wait for their clients to read them",
-        "read the answers that you asked for; ask again soon",
-        [("retry-after", "1")],
+        headers=[("retry-after", "1")],
     )

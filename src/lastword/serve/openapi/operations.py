@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from lastword.serve.http.error_codes import ERROR_CODES
 from lastword.serve.http.limits import Limits
 from lastword.serve.http.routes import OPEN_KINDS, route_of
 from lastword.serve.openapi.schemas import Node, ref
@@ -14,52 +15,6 @@ LINES = "application/x-ndjson"
 _CODES, _SHORT = "codes", "short"
 JSON = "application/json"
 
-# code -> its status, and when it is answered
-CODES: dict[str, tuple[int, str]] = {
-    "bad_path": (400, "the path is not UTF-8"),
-    "bad_query": (400, "a parameter is unknown, given twice, badly encoded or out of range"),
-    "bad_key": (400, "not a key of this table's codec, or a put with one that the codec can't read back"),
-    "bad_position": (400, "not a position"),
-    "bad_cursor": (400, "the cursor was altered, or is of another query"),
-    "bad_value": (400, "the body is not a value of this table's codec"),
-    "not_conditional": (400, "a write can't be made conditional"),
-    "bad_line": (400, "a line of the body is not right; nothing was written"),
-    "body_broken": (400, "the body ended before its end; nothing was written"),
-    "unauthorized": (401, "no token, or none that is known"),
-    "forbidden": (403, "the token may read and not write"),
-    "cross_origin": (403, "a write for a page of another site"),
-    "bad_host": (403, "the header Host is not a loopback name"),
-    "no_such_route": (404, "nothing is served at this path"),
-    "no_such_table": (404, "no table of this name is served"),
-    "no_such_topic": (404, "the cluster has no topic of this name, or does not show it"),
-    "key_not_found": (404, "no row of this key"),
-    "method_not_allowed": (405, "Allow says which are"),
-    "not_local": (409, "the cluster is not a local one of this server's home"),
-    "not_compacted": (409, "the cleanup.policy of the topic is not compact"),
-    "already_running": (409, "a topic is being compacted"),
-    "too_large": (409, "the topic is too much to read"),
-    "topic_changed": (409, "the topic was deleted, or another one was made under its name"),
-    "position_gone": (410, "changes since this position can no longer be told"),
-    "body_too_slow": (408, "the body did not come in time"),
-    "body_too_large": (413, "the body is longer than is taken"),
-    "value_too_large": (413, "the topic does not take a value of this size"),
-    "key_too_long": (414, "the key is longer than is taken"),
-    "query_too_long": (414, "the query is longer than is taken"),
-    "internal": (500, "a mistake of the server"),
-    "write_failed": (502, "the cluster refused it"),
-    "cluster_unreachable": (503, "the write was not acknowledged in time"),
-    "not_enough_replicas": (503, "fewer replicas are in sync than min.insync.replicas"),
-    "too_many_writes": (503, "too many writes wait for the cluster"),
-    "not_ready": (503, "there is nothing right to show yet"),
-    "too_many_unsent": (503, "too many large answers wait for their clients to read them"),
-    "too_many_waiting": (503, "too many reads wait for a position"),
-    "too_many_streams": (503, "too many change streams are open"),
-    "fell_behind": (503, "more changes came than are kept for a slow reader"),
-    "table_failed": (503, "the table can't go on by itself"),
-    "store_damaged": (503, "the server's copy of the table is damaged, and is built again"),
-    "stopping": (503, "the server is being stopped"),
-    "position_not_reached": (504, "the table did not reach min_position in time"),
-}
 _EVERYWHERE = ("bad_query", "query_too_long", "internal")
 WAITS = ("bad_position", "too_many_waiting", "position_not_reached")
 READS = ("not_ready", "store_damaged", "too_many_unsent", "stopping", *WAITS)
@@ -168,7 +123,7 @@ def refusals(codes: Iterable[str], *, short: bool = False) -> Node:
     """For each status the codes that may come with it."""
     by_status: dict[int, list[str]] = {}
     for code in codes:
-        by_status.setdefault(CODES[code][0], []).append(code)
+        by_status.setdefault(ERROR_CODES[code].status, []).append(code)
     return {str(status): _refusal(by_status[status], short=short) for status in sorted(by_status)}
 
 
@@ -177,7 +132,7 @@ def _refusal(codes: list[str], *, short: bool) -> Node:
     shapes: list[Node] = [] if len(long) == len(codes) else [ref("short_error")]
     if long:
         shapes.append(refusal_schema(long))
-    description = "; ".join(f"{code}: {CODES[code][1]}" for code in codes)
+    description = " ".join(f"`{code}`: {ERROR_CODES[code].meaning}" for code in codes)
     told = _answer(description, shapes[0] if len(shapes) == 1 else {"anyOf": shapes})
     headers = _HEADERS.get(codes[0])
     return {**told, "headers": headers} if headers and len(codes) == 1 else told

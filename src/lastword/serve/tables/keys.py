@@ -26,7 +26,7 @@ def key_of(text: str, codec: Codec, limits: Limits) -> bytes:
 
 def check_length(key: bytes, limits: Limits) -> None:
     if len(key) > limits.key_bytes:
-        raise Refused(414, "key_too_long", f"the key has {len(key)} bytes", f"at most {limits.key_bytes} are taken")
+        raise Refused("key_too_long", f"the key has {len(key)} bytes", f"at most {limits.key_bytes} are taken")
 
 
 def prefix_of(text: str, codec: Codec, limits: Limits) -> bytes:
@@ -34,7 +34,7 @@ def prefix_of(text: str, codec: Codec, limits: Limits) -> bytes:
     if not text:
         return b""
     if codec.name not in ("string", "bytes"):
-        raise Refused(400, "bad_query", f"prefix is not for keys of the codec {codec.name}", "use start and end")
+        raise Refused("bad_query", f"prefix is not for keys of the codec {codec.name}", "use start and end")
     return key_of(text, codec, limits)
 
 
@@ -75,4 +75,4 @@ def _bytes_of(text: str, codec: Codec) -> bytes:
 
 
 def _bad_key(message: str, hint: str) -> Refused:
-    return Refused(400, "bad_key", message, hint)
+    return Refused("bad_key", message, hint)

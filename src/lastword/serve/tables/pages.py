@@ -89,7 +89,7 @@ def _limit(text: str | None, limits: Limits) -> int:
         return limits.page_rows
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and 0 < int(text) <= limits.page_rows):
         message = f"limit must be between 1 and {limits.page_rows}"
-        raise Refused(400, "bad_query", message, "more rows come page after page, with the cursor of the page before")
+        raise Refused("bad_query", message, "more rows come page after page, with the cursor of the page before")
     return int(text)
 
 
@@ -102,10 +102,8 @@ def _after(cursor: str, seal: bytes) -> bytes:
     key = raw[_SEAL_BYTES:]
     if not key or raw[:_SEAL_BYTES] != _sealed(seal, key):
         raise Refused(
-            400,
             "bad_cursor",
             "the cursor is damaged, or of another query",
-            "give it as it came, with the same prefix, start and end; or begin without one",
         )
     return key + b"\0"
 

@@ -29,7 +29,7 @@ def position_of(text: str) -> Position:
     try:
         return Position.parse(text)
     except BadInput as refusal:
-        raise Refused(400, "bad_position", str(refusal), "a position is written like 0:18,1:5") from None
+        raise Refused("bad_position", str(refusal)) from None
 
 
 class PositionWaits:
@@ -51,7 +51,7 @@ class PositionWaits:
         if is_there():
             return
         if len(self._waiters) >= self._limits.waiting_reads:
-            raise Refused(503, "too_many_waiting", "too many reads wait for a position", "ask again soon")
+            raise Refused("too_many_waiting", "too many reads wait for a position")
         table.replica.look_for(wanted)
         loop = asyncio.get_running_loop()
         waiter = _Waiter(table, is_there, loop.create_future(), loop.time() + self._limits.wait_s)
@@ -62,7 +62,6 @@ class PositionWaits:
             if self._stop_at < math.inf:
                 raise stopping()
             raise Refused(
-                504,
                 "position_not_reached",
                 f"the table {table.name} is at {table.replica.position or 'no position yet'}, not yet at {wanted}",
                 f"ask again, or look at its state: /tables/{table.name}",

@@ -52,7 +52,7 @@ def point_read(table: ServedTable, key: bytes, if_none_match: str | None, body: 
     at = answered_at(position)
     if raw is None:
         hint = f"keys are percent-encoded; those that are there are listed at /tables/{table.name}/rows"
-        raise Refused(404, "key_not_found", f"the table {table.name} has no row of this key", hint, [at])
+        raise Refused("key_not_found", f"the table {table.name} has no row of this key", hint, [at])
     partition, offset, _, _ = ROW_HEAD.unpack_from(raw)
     tag = f'"{topic_id[:_TOPIC_LETTERS]}-{partition}-{offset}"'
     if if_none_match is not None and is_among(tag, if_none_match):

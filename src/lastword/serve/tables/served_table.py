@@ -41,7 +41,6 @@ class ServedTable(NamedTuple):
 
     def damaged(self) -> Refused:
         return Refused(
-            503,
             "store_damaged",
             f"the server's copy of the table {self.name} is damaged, and is now built again from Kafka",
             f"ask again soon; how far it is stands at /tables/{self.name}",
@@ -49,7 +48,6 @@ class ServedTable(NamedTuple):
 
     def not_ready(self) -> Refused:
         return Refused(
-            503,
             "not_ready",
             f"the table {self.name} has nothing to show yet: it is {self.replica.state.name}",
             f"ask again soon; how it stands is at /tables/{self.name}",

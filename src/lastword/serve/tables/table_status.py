@@ -49,9 +49,9 @@ def readiness(tables: Iterable[ServedTable], *, board_is_ready: bool = True) -> 
     ready = states.count("ready")
     if ready < len(states):
         told = f"{ready} of {len(states)} tables are ready"
-        raise Refused(503, "not_ready", told, "ask again soon; how each stands is at /tables")
+        raise Refused("not_ready", told, "ask again soon; how each stands is at /tables")
     if not board_is_ready:
-        raise Refused(503, "not_ready", "the board is not ready", "ask again soon")
+        raise Refused("not_ready", "the board is not ready")
     return json_answer({"ready": True})
 
 

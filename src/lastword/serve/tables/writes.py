@@ -74,9 +74,7 @@ class Writes:
         try:
             self._jobs.put_nowait(job)
         except queue.Full:
-            raise Refused(
-                503, "too_many_writes", "too many writes wait for the cluster", "send it again soon"
-            ) from None
+            raise Refused("too_many_writes", "too many writes wait for the cluster") from None
         return await job.done
 
     def stop(self) -> None:
@@ -136,15 +134,14 @@ def put_of(key: bytes, body: bytes, key_codec: Codec, codec: Codec) -> Write:
     try:
         key_codec.checked_key(key)
     except BadInput as refusal:
-        raise Refused(400, "bad_key", str(refusal), "DELETE takes it, to remove a row that is there") from None
-    hint = "send a value as JSON, as this table shows it; DELETE removes a row"
+        raise Refused("bad_key", str(refusal), "DELETE takes it, to remove a row that is there") from None
     try:
         # What the codec json gives back unseen is looked at here.
         value = codec.to_json(body) if codec.name == "json" else codec.from_json(body)
     except BadInput as refusal:
-        raise Refused(400, "bad_value", str(refusal), hint) from None
+        raise Refused("bad_value", str(refusal)) from None
     if not readable_by(codec)(value):
-        raise Refused(400, "bad_value", "nobody could read it back: a number in it is out of range, say", hint)
+        raise Refused("bad_value", "nobody could read it back: a number in it is out of range, say")
     return Write(_checked(key), value)
 
 
@@ -162,10 +159,8 @@ def writes_of(body: bytes, key_codec: Codec, value_codec: Codec, limits: Limits)
         ]
     except BadLine as refusal:
         raise Refused(
-            400,
             "bad_line",
             str(refusal),
-            "nothing was written; put it right and send all of it, each row on its own line (curl: --data-binary)",
         ) from None
     for write in found:
         check_length(_checked(write.key), limits)
@@ -199,25 +194,24 @@ def _not_acknowledged(failure: LastwordError, done: int, of: int) -> Refused:
     # The failure's own message is for the server's owner: it names commands and addresses.
     count = f"{done} of {of} writes were acknowledged" if of > 1 else "the write was not acknowledged"
     if isinstance(failure, BadInput):
-        return Refused(413, "value_too_large", f"{count}: larger than the topic's max.message.bytes", "make it smaller")
+        return Refused("value_too_large", f"{count}: larger than the topic's max.message.bytes")
     if isinstance(failure, NotEnoughReplicas):
         told = f"{count}: NotEnoughReplicas: fewer replicas are in sync than the topic's min.insync.replicas"
-        return Refused(503, "not_enough_replicas", told, "send it again when all brokers run; ask the cluster's owner")
+        return Refused("not_enough_replicas", told)
     if isinstance(failure, NotFound | TopicChanged):
         became = "deleted" if isinstance(failure, NotFound) else "deleted, and another may be there under its name"
-        hint = "read the row to see whether it was written all the same; send it again when the table shows the topic"
-        return Refused(409, "topic_changed", f"{count}: the topic of this table was {became}", hint)
+        return Refused("topic_changed", f"{count}: the topic of this table was {became}")
     if isinstance(failure, ClusterUnreachable):
         hint = "read the row to see whether it was written all the same, or send it again: that does no harm"
-        return Refused(503, "cluster_unreachable", f"{count}: no answer from the cluster in time", hint)
-    return Refused(502, "write_failed", f"{count}: the cluster refused it", "ask the owner of this server")
+        return Refused("cluster_unreachable", f"{count}: no answer from the cluster in time", hint)
+    return Refused("write_failed", f"{count}: the cluster refused it")
 
 
 def _checked(key: bytes) -> bytes:
     try:
         check_key(key)
     except BadInput as refusal:
-        raise Refused(400, "bad_key", str(refusal), "choose another key") from None
+        raise Refused("bad_key", str(refusal), "choose another key") from None
     return key
 
 
