@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin._config import ConfigResource
 
 from lastword.kafka.broker.cluster_files import ClusterSpec, NodeFiles, load_spec
+from lastword.kafka.client.admin_types import ConfigResource
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.writing import Writer
 from lastword.kafka.topics.topic_changes import create_topic

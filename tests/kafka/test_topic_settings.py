@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
-from confluent_kafka.admin._resource import ResourceType
 
+from lastword.kafka.client.admin_types import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource, ResourceType
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.cleaner_settings import CLEANER_SETTINGS
 from lastword.kafka.topics.setting_kinds import LONGEST, Choice, Real, Setting

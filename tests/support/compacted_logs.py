@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from uuid import uuid4
 
 from confluent_kafka import KafkaError, TopicPartition
-from confluent_kafka.cimpl import NewTopic
 
 from lastword.core.record import Record
+from lastword.kafka.client.admin_types import NewTopic
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import settings_now
 from lastword.kafka.client.reading import log_bounds, read_log

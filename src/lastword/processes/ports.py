@@ -12,42 +12,44 @@ from pathlib import Path
 from lastword.core.errors import BrokerFailed
 
 # Below the ports that the kernel gives to outgoing connections (Linux from 32768, macOS from 49152): else a client
-# that knocks while its broker is down may be given that very port, connect to itself, and keep the broker out.
+# that connects while its broker is down may get that very port, connect to itself, and keep the broker out.
 _FREE_PORTS = range(20_000, 32_768)
 
-
-# Linux keeps the end of a connection for 60 seconds. Whoever made its socket decides whether a listener must wait.
+# Linux keeps the end of a connection for 60 seconds. The socket's maker decides whether a listener must wait.
 _TIME_WAIT_S = 75.0
 _TIME_WAIT = "06"
 
 
-def check_port(port: int, tell: Callable[[str], None]) -> None:
-    if not await_free(port, tell):
+def check_port(port: int, report: Callable[[str], None]) -> None:
+    """BrokerFailed for a port that another process holds; `report` gets a line when there is a wait."""
+    if not await_free(port, report):
         raise BrokerFailed(
             f"port {port} is taken by another process: choose another with --port, or --port 0 for a free one"
         )
 
 
-def await_free(port: int, tell: Callable[[str], None], within_s: float = _TIME_WAIT_S) -> bool:
-    """Whether the port is free, or becomes so: one that only connections hold that have ended is waited for."""
+def await_free(port: int, report: Callable[[str], None], within_s: float = _TIME_WAIT_S) -> bool:
+    """Whether the port is free, or becomes free: waits while only connections that have ended hold it."""
     give_up_at = time.monotonic() + within_s
-    has_told = False
+    has_reported = False
     while not is_free(port):
-        if not is_ending(port) or time.monotonic() > give_up_at:
+        if not is_ending(port):
             # Its last connection may have gone between the two questions.
             return is_free(port)
-        if not has_told:
-            tell(f"port {port} is still held by a connection that has ended (TIME_WAIT): waiting, a minute at most")
-            has_told = True
+        if not has_reported:
+            report(f"port {port} is still held by a connection that has ended (TIME_WAIT): waiting, a minute at most")
+            has_reported = True
+        if time.monotonic() > give_up_at:
+            return is_free(port)
         time.sleep(0.1)
     return True
 
 
 def is_ending(port: int) -> bool:
-    """Whether nothing but connections that have ended (TIME_WAIT) holds the port; they let go of it within a minute."""
+    """Whether nothing but connections that have ended (TIME_WAIT) holds the port; they free it within a minute."""
     states = set()
     for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
-        # Elsewhere than on Linux they keep no listener out.
+        # On other systems they keep no listener out.
         for line in table.read_text().splitlines()[1:] if table.exists() else ():
             _, local, _, state = line.split()[:4]
             if int(local.rpartition(":")[2], 16) == port:
@@ -57,7 +59,7 @@ def is_ending(port: int) -> bool:
 
 def is_free(port: int) -> bool:
     with socket.socket() as probe:
-        # As Kafka does it: a port in TIME_WAIT is free for a listener if whoever used it before has done so, too.
+        # As Kafka does: a port in TIME_WAIT is free for a listener if its last user set the same option.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -67,7 +69,7 @@ def is_free(port: int) -> bool:
 
 
 class PortPicker:
-    """Free ports, each given once and none of `but_not`: they stay taken until all are chosen."""
+    """Free ports, each given once and none of `but_not`: a picker holds its ports until all are chosen."""
 
     def __init__(self, but_not: Collection[int] = ()) -> None:
         self._held = ExitStack()
@@ -86,7 +88,7 @@ class PortPicker:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             held.bind(("127.0.0.1", port))
-            # Bound alone it could still be bound by others who reuse addresses, as we do.
+            # A port that is only bound could still be bound by others who reuse addresses, as we do.
             held.listen()
         except OSError:
             held.close()

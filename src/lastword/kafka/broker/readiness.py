@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Literal
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin._config import ConfigResource
 
 from lastword.core.errors import BrokerFailed, PortTaken
 from lastword.core.nearest import did_you_mean
 from lastword.kafka.broker.broker_log import cut_off, last_lines, refused_setting, without_frames
 from lastword.kafka.broker.cluster_files import BrokerSpec, ClusterSpec, NodeFiles, node_files
 from lastword.kafka.broker.security import admin_settings
+from lastword.kafka.client.admin_types import ConfigResource
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import answer
 from lastword.kafka.topics.cleaner_settings import CLEANER_SETTINGS

@@ -8,17 +8,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperation, AclPermissionType
-from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
-from confluent_kafka.admin._scram import (
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
 
 from lastword.core.errors import AlreadyExists, BadInput, LastwordError, NotFound
 from lastword.core.nearest import did_you_mean
 from lastword.kafka.broker.security import ADMIN, CONTROLLER, ITERATIONS, new_password
+from lastword.kafka.client.admin_types import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import answer
 from lastword.kafka.topics.topic_names import refuse_illegal

@@ -1,5 +1,9 @@
 """Connections, reading, writing, transactions, following a topic, consumer groups.
 
-Read in this order: `connection`, `groups`, `live_settings`, `group_members`, `messages`, `bounded_read`, `feed`,
-`reading`, `same_topic`, `write_failures`, `writing`, `loading`, `transactions`.
+Read in this order:
+
+- `connection` makes every client and translates its errors; `admin_types` has the types that admin clients use
+- `messages` (as records), `bounded_read` (up to a captured end), `reading` (log, fold, follow), `feed` (for a replica)
+- `same_topic` (was the topic deleted and made again?), `write_failures`, `writing`, `loading` (a file), `transactions`
+- `live_settings` (of topics and brokers, in force now), `groups` (commits), `group_members` (how far each group is)
 """

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._metadata import ClusterMetadata, TopicMetadata
 
 from lastword.core.errors import BadInput, ClusterUnreachable, LastwordError, NotFound
 from lastword.core.nearest import did_you_mean
+from lastword.kafka.client.admin_types import ClusterMetadata, TopicMetadata
 
 # What a producer is told whose transactional id another has taken.
 FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)

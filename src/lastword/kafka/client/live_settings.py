@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
 
 from lastword.core.errors import AlterRefused
+from lastword.kafka.client.admin_types import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
 from lastword.kafka.client.connection import translated
 
 Origin = Literal["topic", "broker", "default"]

@@ -35,11 +35,11 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from lastword.core.clock import now_ms
 from lastword.core.errors import ClusterUnreachable, LastwordError
 from lastword.core.record import NUDGE_KEY
+from lastword.kafka.client.admin_types import OffsetSpec
 from lastword.kafka.client.connection import FENCED, Connection, translated
 from lastword.kafka.client.live_settings import SettingNow
 from lastword.kafka.client.messages import NO_GROUP

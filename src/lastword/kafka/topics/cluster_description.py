@@ -13,9 +13,9 @@ from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from lastword.core.errors import LastwordError
+from lastword.kafka.client.admin_types import OffsetSpec
 from lastword.kafka.client.connection import Connection, leader_of, translated
 from lastword.kafka.client.live_settings import SettingNow, described_settings, settings_of
 from lastword.kafka.topics.log_dirs import Sizes, all_sizes_on_disk

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from lastword.core.errors import AlreadyExists, BadInput, LastwordError
+from lastword.kafka.client.admin_types import NewPartitions, NewTopic
 from lastword.kafka.client.connection import Connection, translated
 from lastword.kafka.client.live_settings import SettingNow, alter_settings, answer, settings_now
 from lastword.kafka.topics.settings_table import TOPIC_SETTINGS

@@ -10,9 +10,9 @@ from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from lastword.core.errors import ClusterUnreachable, LastwordError
+from lastword.kafka.client.admin_types import OffsetSpec
 from lastword.kafka.client.connection import Connection, leader_of, translated
 from lastword.kafka.client.live_settings import SettingNow, answer, described_settings, settings_now
 from lastword.kafka.topics.log_dirs import sizes_on_disk
