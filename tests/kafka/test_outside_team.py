@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from lastword.api.table import Table
-from lastword.cli.options import read_properties
+from lastword.cli.cluster_choice import read_properties
 from lastword.core.errors import LastwordError, NotFound
 from lastword.demo.demo_topics import PARTITIONS, make_fraud_topics
 from lastword.kafka.broker.local_cluster import LocalCluster

@@ -2,8 +2,9 @@
 
 Only the module of the verb that was asked for is imported, so `lastword --help` loads neither Kafka nor Spark.
 
-The verbs are in `rows`, `local`, `spark` and `teams`, and in `serve`, `compare`, `demo` and `bench`. They share
-`options` and `output`.
+Verbs are in `rows`, `local`, `spark` and `teams`, and in `serve`, `compare`, `demo` and `bench`. They share `options`
+(parsers and common options), `cluster_choice` (which cluster a verb works on), `output` (tables, JSON, notes),
+`readable` (values as people read them) and `progress_line`. Exit codes belong to the errors: `core/errors.py`.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "load": ("rows.row_writes", "write rows from a file or standard input"),
     "scan": ("rows.row_reads", "the rows of a table, in key order"),
     "count": ("rows.row_reads", "how many keys are live"),
-    "watch": ("rows.row_reads", "puts and deletes as they happen"),
+    "watch": ("rows.log_reads", "puts and deletes as they happen"),
     "dump": ("rows.row_reads", "the table as JSON lines that `load` reads"),
-    "records": ("rows.row_reads", "the raw log: every record, tombstone and gap"),
+    "records": ("rows.log_reads", "the raw log: every record, tombstone and gap"),
     "sql": ("spark.sql", "Spark SQL over topics as tables"),
     "export": ("spark.export", "a table as Parquet, Delta, CSV or JSON lines, by Spark"),
     "run": ("spark.run", "a pipeline on Spark, exactly once; --check says what is wrong with its file"),

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lastword.cli import options
-from lastword.cli.output import ProgressLine, note, print_json, print_table, styled
+from lastword.cli.output import note, print_json, print_table, styled
+from lastword.cli.progress_line import ProgressLine
 from lastword.core.home import default_home, default_jars
 
 if TYPE_CHECKING:

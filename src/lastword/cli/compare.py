@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lastword.cli import options
-from lastword.cli.output import ProgressLine, counted, note, print_json, print_table, shown, styled
+from lastword.cli.output import note, print_json, print_table, styled
+from lastword.cli.progress_line import ProgressLine
+from lastword.cli.readable import counted, readable
 
 if TYPE_CHECKING:
     from lastword.compare.key_order_merge import Comparison, Difference
@@ -81,7 +83,7 @@ def _print(outcome: ComparisonOutcome, urls: tuple[str, str]) -> None:
     for difference in found.differences:
         values = _shortened(difference)
         for index, row in enumerate((difference.first, difference.second)):
-            key = shown(difference.key, outcome.key_codec) if index == 0 else ""
+            key = readable(difference.key, outcome.key_codec) if index == 0 else ""
             place = ["-", "-"] if row is None else [str(row.partition), str(row.offset)]
             table.append([f"  {key}", urls[index], *place, values[index]])
     print_table(["  KEY", "AT", "PARTITION", "OFFSET", "VALUE"], table)
@@ -132,7 +134,7 @@ def _told(outcome: ComparisonOutcome) -> dict[str, Any]:
         "different": found.different,
         "differences": [
             {
-                "key": shown(difference.key, outcome.key_codec),
+                "key": readable(difference.key, outcome.key_codec),
                 "first": _row_told(difference.first, _shortened(difference)[0]),
                 "second": _row_told(difference.second, _shortened(difference)[1]),
             }

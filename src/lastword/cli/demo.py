@@ -7,8 +7,9 @@ import signal
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lastword.cli import options
-from lastword.cli.output import ProgressLine, styled
+from lastword.cli import cluster_choice, options
+from lastword.cli.output import styled
+from lastword.cli.progress_line import ProgressLine
 from lastword.core.errors import ClusterUnreachable
 from lastword.core.home import default_home, default_jars
 
@@ -63,7 +64,7 @@ def profiles(args: argparse.Namespace) -> int:
 
     started = None
     try:
-        connection = options.connection(args)
+        connection = cluster_choice.connection(args)
     except ClusterUnreachable:
         if args.bootstrap_servers or args.cluster or args.config:
             raise
@@ -80,7 +81,7 @@ def profiles(args: argparse.Namespace) -> int:
 def users(args: argparse.Namespace) -> int:
     from lastword.teams.users.user_topic import write_users
 
-    connection = options.connection(args)
+    connection = cluster_choice.connection(args)
     ended: list[int] = []
 
     def end(number: int, _frame: object) -> None:

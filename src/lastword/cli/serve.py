@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lastword.cli import options
-from lastword.cli.output import counted, note
+from lastword.cli import cluster_choice, options
+from lastword.cli.output import note
+from lastword.cli.readable import counted
 from lastword.core.errors import LastwordError
 from lastword.core.home import default_home
 
@@ -92,7 +93,7 @@ def serve(args: argparse.Namespace) -> int:
         tokens=tokens_of(Path(args.token_file)) if args.token_file else None,
         access=access,
     )
-    connection = options.connection(args)
+    connection = cluster_choice.connection(args)
     folder = Path(args.data) if args.data else _default_folder(str(connection.reach().cluster_id), args.port)
     # Like Ctrl-C, at any moment: replicas are closed in order.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

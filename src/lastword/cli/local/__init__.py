@@ -1,4 +1,4 @@
 """The verbs about this machine: `up`, `down`, `status`, `broker`.
 
-Read in this order: `broker_users`, `broker`, `try_commands`, `up_status`, `bring_up`, `up`.
+Read in this order: `this_machine`, `broker_users`, `broker`, `try_commands`, `up_status`, `bring_up`, `up`.
 """

@@ -9,10 +9,12 @@ import time
 from contextlib import ExitStack, closing, nullcontext, suppress
 from typing import TYPE_CHECKING
 
-from lastword.cli import options
+from lastword.cli import cluster_choice
+from lastword.cli.local import this_machine
 from lastword.cli.local.try_commands import on_everything, print_try
 from lastword.cli.local.up_status import locked_line
-from lastword.cli.output import ProgressLine, note
+from lastword.cli.output import note
+from lastword.cli.progress_line import ProgressLine
 from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, LastwordError
 from lastword.core.home import default_home, default_jars
@@ -36,8 +38,8 @@ class Everything:
 
     def __init__(self) -> None:
         self._progress = ProgressLine()
-        self._cluster = options.local_cluster(options.DEFAULT_CLUSTER, self._progress.line)
-        self._upkeep = options.upkeep(self._progress)
+        self._cluster = this_machine.local_cluster(cluster_choice.DEFAULT_CLUSTER, self._progress.line)
+        self._upkeep = this_machine.upkeep(self._progress)
         # Whatever makes the parts end with this process.
         self._ownership = ExitStack()
         self._is_ours = False
@@ -99,7 +101,7 @@ class Everything:
                 self._ownership.enter_context(self._upkeep.owned())
                 self._is_ours = True
             self._upkeep.claim_cluster(self._cluster)
-            began = self._cluster.start(port=args.port, security=options.security(args))
+            began = self._cluster.start(port=args.port, security=this_machine.security(args))
             self._progress.clear()
             tell_start(began)
             rows = self._make_topics(plan)

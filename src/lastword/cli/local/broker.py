@@ -6,9 +6,11 @@ import argparse
 import sys
 from importlib.util import find_spec
 
-from lastword.cli import options
+from lastword.cli import cluster_choice, options
+from lastword.cli.local import this_machine
 from lastword.cli.local.broker_users import add_user_actions
-from lastword.cli.output import ProgressLine, note, print_json, print_table
+from lastword.cli.output import note, print_json, print_table
+from lastword.cli.progress_line import ProgressLine
 from lastword.core.errors import BadInput, LastwordError, NotFound
 
 
@@ -61,18 +63,18 @@ def parser(verb: str) -> argparse.ArgumentParser:
         fetch,
     )
     for sub in subs.choices.values():
-        sub.add_argument("--cluster", default=options.DEFAULT_CLUSTER, metavar="NAME", help="default: default")
+        sub.add_argument("--cluster", default=cluster_choice.DEFAULT_CLUSTER, metavar="NAME", help="default: default")
     add_user_actions(subs)
     return made
 
 
 def start(args: argparse.Namespace) -> int:
     progress = ProgressLine()
-    cluster = options.local_cluster(args.cluster, progress.line)
-    settings, security = options.settings(args.set), options.security(args)
+    cluster = this_machine.local_cluster(args.cluster, progress.line)
+    settings, security = options.settings(args.set), this_machine.security(args)
     began = cluster.start(brokers=args.brokers, port=args.port, settings=settings, security=security)
     progress.clear()
-    if args.cluster == options.DEFAULT_CLUSTER and len(began.started) == len(cluster.status()):
+    if args.cluster == cluster_choice.DEFAULT_CLUSTER and len(began.started) == len(cluster.status()):
         _keep_from_down(progress)
     for warning in began.warnings:
         note(warning)
@@ -99,7 +101,7 @@ def start(args: argparse.Namespace) -> int:
 
 def _keep_from_down(progress: ProgressLine) -> None:
     """`down` ends what `up` started, and this cluster was started here, unless it was for a running `up`."""
-    upkeep = options.upkeep(progress)
+    upkeep = this_machine.upkeep(progress)
     if not upkeep.is_supervised:
         upkeep.disclaim_cluster()
 
@@ -132,15 +134,15 @@ def fetch(_args: argparse.Namespace) -> int:
 
 def stop(args: argparse.Namespace) -> int:
     progress = ProgressLine()
-    if args.cluster == options.DEFAULT_CLUSTER and options.upkeep(progress).is_running:
+    if args.cluster == cluster_choice.DEFAULT_CLUSTER and this_machine.upkeep(progress).is_running:
         raise BadInput("cluster default is kept running by  lastword up : end that first with  lastword down")
-    stopped = options.local_cluster(args.cluster, progress.line).stop()
+    stopped = this_machine.local_cluster(args.cluster, progress.line).stop()
     print(f"cluster {args.cluster}: {f'{len(stopped)} broker(s) stopped' if stopped else 'was not running'}")
     return 0
 
 
 def status(args: argparse.Namespace) -> int:
-    brokers = options.local_cluster(args.cluster, print).status()
+    brokers = this_machine.local_cluster(args.cluster, print).status()
     if not brokers:
         raise NotFound(
             f"there is no cluster {args.cluster}: make it with  lastword broker start --cluster {args.cluster}"
@@ -162,7 +164,7 @@ def status(args: argparse.Namespace) -> int:
 def logs(args: argparse.Namespace) -> int:
     from lastword.kafka.broker.cluster_files import NodeFiles
 
-    brokers = options.local_cluster(args.cluster, print).status()
+    brokers = this_machine.local_cluster(args.cluster, print).status()
     if not brokers:
         raise NotFound(
             f"there is no cluster {args.cluster}: make it with  lastword broker start --cluster {args.cluster}"

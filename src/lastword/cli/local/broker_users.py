@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lastword.cli import options
+from lastword.cli import cluster_choice, options
 from lastword.cli.output import print_json, print_table
 from lastword.core.errors import BadInput
 from lastword.core.home import default_home
@@ -112,7 +112,7 @@ def remove_(args: argparse.Namespace) -> int:
 
 def _administered(args: argparse.Namespace) -> Connection:
     """The cluster that was named in any way; BadInput for one that was reached without a password."""
-    connection = options.connection(args)
+    connection = cluster_choice.connection(args)
     connection.reach()
     if "sasl.username" not in connection.properties:
         raise BadInput(

@@ -8,11 +8,13 @@ import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from lastword.cli import options
+from lastword.cli import cluster_choice, options
+from lastword.cli.local import this_machine
 from lastword.cli.local.bring_up import Everything, tell_start
 from lastword.cli.local.try_commands import ON_THE_CLUSTER, print_try
 from lastword.cli.local.up_status import status
-from lastword.cli.output import ProgressLine, note
+from lastword.cli.output import note
+from lastword.cli.progress_line import ProgressLine
 from lastword.core.errors import BadInput, BrokerFailed
 from lastword.demo.people import TABLE
 
@@ -92,8 +94,8 @@ def down(_args: argparse.Namespace) -> int:
 
 
 def _cluster_alone(args: argparse.Namespace) -> int:
-    cluster = options.local_cluster(options.DEFAULT_CLUSTER, ProgressLine().line, owned=not args.detach)
-    upkeep = options.upkeep(ProgressLine())
+    cluster = this_machine.local_cluster(cluster_choice.DEFAULT_CLUSTER, ProgressLine().line, owned=not args.detach)
+    upkeep = this_machine.upkeep(ProgressLine())
     with upkeep.turn():
         upkeep.claim_cluster(cluster)
     if args.detach:
@@ -116,7 +118,7 @@ def _cluster_alone(args: argparse.Namespace) -> int:
 def _make_ready(cluster: LocalCluster, args: argparse.Namespace) -> Started:
     from lastword.demo.demo_topics import fill_profiles
 
-    began = cluster.start(port=args.port, security=options.security(args))
+    began = cluster.start(port=args.port, security=this_machine.security(args))
     ProgressLine().clear()
     tell_start(began)
     rows = fill_profiles(cluster.connection)

@@ -6,8 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lastword.cli import options
-from lastword.cli.output import ProgressLine, print_json, print_table, when
+from lastword.cli import cluster_choice
+from lastword.cli.local import this_machine
+from lastword.cli.output import print_json, print_table
+from lastword.cli.progress_line import ProgressLine
+from lastword.cli.readable import when
 from lastword.core.errors import ClusterUnreachable
 from lastword.up.desired_state import TOKENS
 
@@ -18,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def status(args: argparse.Namespace) -> int:
-    cluster, upkeep = options.local_cluster(options.DEFAULT_CLUSTER, print), options.upkeep(ProgressLine())
+    cluster, upkeep = (
+        this_machine.local_cluster(cluster_choice.DEFAULT_CLUSTER, print),
+        this_machine.upkeep(ProgressLine()),
+    )
     rows = [*_brokers(cluster, upkeep), *_parts(upkeep)]
     if args.json:
         for row in rows:
@@ -29,7 +35,7 @@ def status(args: argparse.Namespace) -> int:
         if passwords is not None and tokens.exists():
             print(locked_line(tokens, passwords))
     if not any(row["pid"] for row in rows if row["part"] == "broker"):
-        raise ClusterUnreachable(options.NO_LOCAL_CLUSTER)
+        raise ClusterUnreachable(cluster_choice.NO_LOCAL_CLUSTER)
     return 0 if all(row["pid"] for row in rows) else 1
 
 

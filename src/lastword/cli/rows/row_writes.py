@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
-from lastword.cli import options
-from lastword.cli.output import ProgressLine, print_json
+from lastword.cli import cluster_choice, options
+from lastword.cli.output import print_json
+from lastword.cli.progress_line import ProgressLine
 from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput
 from lastword.core.record import Headers
@@ -99,7 +100,7 @@ def load(args: argparse.Namespace) -> int:
 
     if not args.separator:
         raise BadInput("--separator is empty: give the text between key and value")
-    connection = options.connection(args)
+    connection = cluster_choice.connection(args)
     progress = ProgressLine("loading")
     times: list[float] = []
     with _opened(args.file) as file:
@@ -126,7 +127,7 @@ def _write(args: argparse.Namespace, value: bytes | None) -> int:
     if value is not None:
         key_codec.checked_key(key)
     headers = _headers(args.header)
-    with Writer(options.connection(args), args.topic) as writer:
+    with Writer(cluster_choice.connection(args), args.topic) as writer:
         ack = writer.write(key, value, headers)
     if args.json:
         print_json({"partition": ack.partition, "offset": ack.offset, "position": str(ack.position)})
@@ -168,7 +169,7 @@ def _share_read(file: BinaryIO, size: int) -> float | None:
 
 def _writes(args: argparse.Namespace, lines: Iterable[bytes], *, at_start: Callable[[], None]) -> Iterator[Write]:
     """The writes that the lines ask for; blank lines hold no row and are passed over."""
-    key_codec, value_codec = codec_named(args.key_codec), codec_named(args.value_codec)
+    key_codec, value_codec = options.codecs(args)
     form = None if args.format == "auto" else args.format
     at_start()
     for number, line in enumerate(lines, 1):

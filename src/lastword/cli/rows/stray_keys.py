@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from lastword.cli.output import ProgressLine, note, shown
+from lastword.cli.output import note
+from lastword.cli.progress_line import ProgressLine
+from lastword.cli.readable import readable
 from lastword.core.codecs import Codec
 from lastword.core.errors import NotFound
 
@@ -57,5 +59,5 @@ def warn_of_split_keys(topic: str, folded: FoldedTable, codec: Codec) -> None:
 
 def _some(keys: frozenset[bytes], codec: Codec) -> str:
     """How many, and the first of them."""
-    first = shown(min(keys), codec)
+    first = readable(min(keys), codec)
     return f"1 key ({first})" if len(keys) == 1 else f"{len(keys)} keys (the first is {first})"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from lastword.cli import options
-from lastword.cli.output import ProgressLine, note, print_json, print_table, size
+from lastword.cli import cluster_choice, options
+from lastword.cli.output import note, print_json, print_table
+from lastword.cli.progress_line import ProgressLine
+from lastword.cli.readable import size
 from lastword.core.errors import BadInput
 from lastword.core.home import default_home
 
@@ -56,7 +58,7 @@ def create(args: argparse.Namespace) -> int:
     from lastword.kafka.topics.topic_changes import create_topic
 
     created = create_topic(
-        options.connection(args),
+        cluster_choice.connection(args),
         args.name,
         partitions=args.partitions,
         replication=args.replication,
@@ -89,7 +91,7 @@ def describe(args: argparse.Namespace) -> int:
     from lastword.kafka.topics.topic_description import describe_topic
     from lastword.kafka.topics.topic_scan import scan_topic
 
-    connection = options.connection(args)
+    connection = cluster_choice.connection(args)
     topic = describe_topic(connection, args.name)
     progress = ProgressLine("scanning")
     scan = scan_topic(connection, args.name, progress.count) if args.scan else None
@@ -161,7 +163,7 @@ def alter(args: argparse.Namespace) -> int:
     from lastword.kafka.topics.topic_changes import alter_topic
 
     altered = alter_topic(
-        options.connection(args),
+        cluster_choice.connection(args),
         args.name,
         settings=options.settings(args.set),
         reset=args.reset,
@@ -180,7 +182,7 @@ def alter(args: argparse.Namespace) -> int:
 def list_topics(args: argparse.Namespace) -> int:
     from lastword.kafka.topics.topic_description import list_topics as listed
 
-    topics = listed(options.connection(args), internal=args.internal)
+    topics = listed(cluster_choice.connection(args), internal=args.internal)
     if args.json:
         for topic in topics:
             print_json(asdict(topic))
@@ -195,7 +197,7 @@ def list_topics(args: argparse.Namespace) -> int:
 def delete(args: argparse.Namespace) -> int:
     from lastword.kafka.topics.topic_changes import delete_topic
 
-    delete_topic(options.connection(args), args.name)
+    delete_topic(cluster_choice.connection(args), args.name)
     print(f"topic {args.name}: deleted")
     return 0
 
@@ -249,7 +251,7 @@ def compact(args: argparse.Namespace) -> int:
         raise BadInput(f"--timeout {args.timeout:g}: give seconds, more than 0")
     progress = ProgressLine()
     done = compact_topic(
-        options.connection(args),
+        cluster_choice.connection(args),
         args.name,
         home=default_home(),
         timeout_s=args.timeout,

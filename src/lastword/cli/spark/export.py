@@ -6,8 +6,9 @@ import argparse
 import sys
 from dataclasses import asdict
 
-from lastword.cli import options
-from lastword.cli.output import ProgressLine, note, print_json
+from lastword.cli import cluster_choice, options
+from lastword.cli.output import note, print_json
+from lastword.cli.progress_line import ProgressLine
 from lastword.cli.spark import spark_options
 from lastword.core.codecs import codec_named
 
@@ -61,7 +62,7 @@ def export(args: argparse.Namespace) -> int:
     # Before Spark starts, which takes seconds; it is asked again by then.
     refuse_occupied(args.path, args.format, overwrite=args.overwrite)
     # First: a topic that is not there is told at once, and not after the seconds that Spark takes to start.
-    connection = options.connection(args)
+    connection = cluster_choice.connection(args)
     connection.topic(args.topic)
     with spark_options.running_spark(args, connection=connection, delta=args.format == "delta") as spark:
         progress = ProgressLine()

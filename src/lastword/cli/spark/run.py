@@ -8,8 +8,10 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from lastword.cli import options
-from lastword.cli.output import ProgressLine, counted, note, print_json, print_table, printable
+from lastword.cli import cluster_choice, options
+from lastword.cli.output import note, print_json, print_table
+from lastword.cli.progress_line import ProgressLine
+from lastword.cli.readable import counted, printable
 from lastword.cli.spark import spark_options
 from lastword.core.errors import BadInput, ClusterUnreachable
 
@@ -64,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     plan = read_plan(args.file)
     if plan.mistakes:
         return _told(plan, list(plan.mistakes), as_json=args.json)
-    connection = options.connection(args)
+    connection = cluster_choice.connection(args)
     connection.reach()
     with spark_options.running_spark(args, connection=connection) as spark:
         from lastword.pipeline.checking.check import mistakes_in
@@ -160,7 +162,7 @@ def check(args: argparse.Namespace) -> int:
 
 def _cluster(args: argparse.Namespace) -> Connection | ClusterUnreachable:
     try:
-        return options.connection(args)
+        return cluster_choice.connection(args)
     except ClusterUnreachable as away:
         return away
 

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from lastword.cli import options
-from lastword.cli.output import ProgressLine, note
+from lastword.cli import cluster_choice, options
+from lastword.cli.output import note
+from lastword.cli.progress_line import ProgressLine
 from lastword.core.errors import BadInput, ExtraMissing
 from lastword.core.position import Position
 
@@ -78,7 +79,7 @@ def running_spark(
     """
     need_pyspark()
     if connection is None:
-        connection = options.connection(args)
+        connection = cluster_choice.connection(args)
         # First: a cluster that is away is told at once, and not after the seconds that Spark takes to start.
         connection.reach()
     progress = ProgressLine()

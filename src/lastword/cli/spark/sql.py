@@ -9,7 +9,9 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from lastword.cli import options
-from lastword.cli.output import ProgressLine, counted, note, print_table, printable, styled
+from lastword.cli.output import note, print_table, styled
+from lastword.cli.progress_line import ProgressLine
+from lastword.cli.readable import counted, printable
 from lastword.cli.spark import spark_options
 from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput

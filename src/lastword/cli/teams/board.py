@@ -7,8 +7,10 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from lastword.cli import options
-from lastword.cli.output import ProgressLine, print_json, print_table, printable, when
+from lastword.cli import cluster_choice, options
+from lastword.cli.output import print_json, print_table
+from lastword.cli.progress_line import ProgressLine
+from lastword.cli.readable import printable, when
 
 if TYPE_CHECKING:
     from lastword.teams.board.live import LiveBoard
@@ -55,7 +57,7 @@ def board(args: argparse.Namespace) -> int:
     from lastword.teams.board.board_topics import refuse_missing
     from lastword.teams.board.live import LiveBoard
 
-    connection = options.connection(args)
+    connection = cluster_choice.connection(args)
     if args.create:
         make_fraud_topics(connection)
     refuse_missing(connection)

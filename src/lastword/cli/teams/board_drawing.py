@@ -11,7 +11,8 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TextIO
 
-from lastword.cli.output import counted, printable, styled, when
+from lastword.cli.output import styled
+from lastword.cli.readable import counted, printable, when
 from lastword.teams.board.badges import SYMBOLS
 from lastword.teams.board.ranking import Board, Team
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from textwrap import indent
 
-from lastword.cli import options
+from lastword.cli import cluster_choice, options
 from lastword.cli.local.broker_users import make_account
 from lastword.cli.output import print_json
 from lastword.core.errors import BadInput
@@ -40,7 +40,7 @@ def add(args: argparse.Namespace) -> int:
 
     check_user_name(args.name)
     _refuse_taken(args.name)
-    connection = options.connection(args)
+    connection = cluster_choice.connection(args)
     connection.reach()
     if "sasl.username" not in connection.properties:
         raise BadInput(

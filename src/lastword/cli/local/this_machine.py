@@ -1,0 +1,37 @@
+"""The local cluster and the parts of `up`, as the verbs of this room start and stop them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lastword.core.errors import BadInput
+from lastword.core.home import default_home, default_jars
+
+if TYPE_CHECKING:
+    from lastword.cli.progress_line import ProgressLine
+    from lastword.kafka.broker.local_cluster import LocalCluster
+    from lastword.kafka.broker.security import Security
+    from lastword.up.control import Upkeep
+
+
+def security(args: argparse.Namespace) -> Security | None:
+    """What --secure and --tls ask for; None when they are not given."""
+    if args.tls and not args.secure:
+        raise BadInput("--tls is about a cluster that asks for passwords: give --secure, too")
+    return None if not args.secure else "scram-tls" if args.tls else "scram"
+
+
+def local_cluster(name: str, tell: Callable[[str], None], *, owned: bool = False) -> LocalCluster:
+    from lastword.kafka.broker.local_cluster import LocalCluster
+
+    home = default_home()
+    return LocalCluster.at(home, default_jars(home), name, owned=owned, tell=tell)
+
+
+def upkeep(progress: ProgressLine) -> Upkeep:
+    """What `up` runs on the local cluster."""
+    from lastword.up.control import Upkeep
+
+    return Upkeep(folder=default_home() / "up", tell=progress.line, show=progress.step)

@@ -1,0 +1,151 @@
+"""The verbs that read the log of a topic: watch, records."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+
+from lastword.cli import cluster_choice, options
+from lastword.cli.output import note, print_line, styled
+from lastword.cli.readable import readable, when
+from lastword.core.codecs import Codec
+from lastword.core.position import Position
+from lastword.core.record import Headers, Record
+from lastword.core.row_json import row_json
+
+
+def parser(verb: str) -> argparse.ArgumentParser:
+    made = {"watch": _watch_parser, "records": _records_parser}[verb]()
+    options.add_codecs(made)
+    options.add_connection(made)
+    return made
+
+
+def _watch_parser() -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        "watch",
+        "Prints puts and deletes as they are committed, until Ctrl-C.",
+        "lastword watch user-profiles\nlastword watch user-profiles --from 0:18,1:5,2:9 --json",
+        watch,
+    )
+    made.add_argument("topic")
+    made.add_argument(
+        "--from",
+        dest="start",
+        type=options.position,
+        metavar="POSITION",
+        help="start there, and now in partitions it does not name",
+    )
+    made.add_argument("--limit", type=options.count_argument, help="end after so many changes")
+    options.add_json(made)
+    return made
+
+
+def watch(args: argparse.Namespace) -> int:
+    from lastword.kafka.client.reading import follow, log_bounds
+
+    connection = cluster_choice.connection(args)
+    # Said in full, so that the place to go on from is known for every partition.
+    reached = {**log_bounds(connection, args.topic)[1], **(args.start or {})}
+    try:
+        _print_changes(args, follow(connection, args.topic, start=Position(reached)), reached)
+    except KeyboardInterrupt:
+        note(f"go on from here with  --from {Position(reached)}")
+        raise
+    return 0
+
+
+def _print_changes(args: argparse.Namespace, batches: Iterator[list[Record]], reached: dict[int, int]) -> None:
+    key_codec, value_codec = options.codecs(args)
+    left = args.limit
+    for batch in batches:
+        for record in batch[:left]:
+            if args.json:
+                print_line(row_json(record, key_codec, value_codec, placed=True))
+            else:
+                act = styled("delete", "red") if record.is_tombstone else styled("put   ", "green")
+                value = "" if record.is_tombstone else readable(record.value, value_codec)
+                print(f"{when(record.timestamp)}  {act}  {_key(record, key_codec)}  {value}".rstrip())
+            reached[record.partition] = record.offset + 1
+        sys.stdout.flush()
+        if left is not None:
+            left -= len(batch[:left])
+            if left == 0:
+                return
+
+
+def _records_parser() -> argparse.ArgumentParser:
+    made = options.verb_parser(
+        "records",
+        "Prints the raw log, partition by partition: committed records, tombstones as such, gaps as gaps.",
+        "lastword records user-profiles\nlastword records user-profiles --partition 2 --from 2:18 --json",
+        records,
+    )
+    made.add_argument("topic")
+    made.add_argument("--partition", type=options.count_argument, help="only this one")
+    made.add_argument(
+        "--from",
+        dest="start",
+        type=options.position,
+        metavar="POSITION",
+        help="start there, in the partitions it names (default: log start)",
+    )
+    made.add_argument("--limit", type=options.count_argument, help="at most so many records")
+    options.add_json(made)
+    return made
+
+
+def records(args: argparse.Namespace) -> int:
+    from lastword.kafka.client.reading import log_bounds, read_log
+
+    key_codec, value_codec = options.codecs(args)
+    connection = cluster_choice.connection(args)
+    first, last = log_bounds(connection, args.topic)
+    seen = 0
+    for partition in _chosen(args, first):
+        due = (args.start or first).get(partition, first.get(partition, 0))
+        for batch in read_log(connection, args.topic, partitions=[partition], start=args.start, stop=last):
+            for record in batch:
+                if seen == args.limit:
+                    return 0
+                if args.json:
+                    print_line(row_json(record, key_codec, value_codec, placed=True))
+                else:
+                    _print_gap(partition, due, record.offset)
+                    value = readable(record.value, value_codec)
+                    value = styled(value, "dim") if record.is_tombstone else value
+                    place = f"{partition:>3}  {record.offset:>8}  {when(record.timestamp):<23}"
+                    print(f"{place}  {_key(record, key_codec)}  {value}{_shown_headers(record.headers)}")
+                due = record.offset + 1
+                seen += 1
+        if not args.json:
+            _print_gap(partition, due, last[partition])
+    if not args.json:
+        print(styled(f"{seen} records", "dim"))
+    return 0
+
+
+def _chosen(args: argparse.Namespace, known: Position) -> list[int]:
+    """The partition that was asked for, or those that the position names, or all."""
+    if args.partition is not None:
+        return [args.partition]
+    return list(args.start if args.start is not None else known)
+
+
+def _key(record: Record, codec: Codec) -> str:
+    return "<no key>" if record.key is None else readable(record.key, codec)
+
+
+def _shown_headers(headers: Headers) -> str:
+    pairs = ", ".join(
+        f"{name}={'null' if value is None else value.decode(errors='replace')}" for name, value in headers
+    )
+    return styled(f"  [{pairs}]", "dim") if pairs else ""
+
+
+def _print_gap(partition: int, due: int, found: int) -> None:
+    if found > due:
+        span = f"{due}" if found == due + 1 else f"{due}-{found - 1}"
+        text = f"{partition:>3}  {span:>8}  -- gap: compacted away, aborted, or transaction markers"
+        print(styled(text, "dim"))
