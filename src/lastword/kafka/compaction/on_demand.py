@@ -38,6 +38,7 @@ from lastword.kafka.compaction.nudge import (
     roll_rule,
 )
 from lastword.kafka.compaction.why_not_smaller import cleaner_off, why_not_smaller, why_nudge_is_left
+from lastword.kafka.topics.cleanup_policy import cleanup_policy
 from lastword.kafka.topics.log_dirs import sizes_on_disk
 
 # In the order in which they begin. Nudge, abort and wait come again when the cleaner needs another nudge; a topic
@@ -130,11 +131,11 @@ def _undo_left_behind(connection: Connection, admin: AdminClient, claim: Claim) 
 
 
 def _refuse_other_policies(topic: str, settings: Mapping[str, SettingNow]) -> None:
-    policy = settings["cleanup.policy"].value
-    if "compact" not in policy.split(","):
+    policy = cleanup_policy(settings)
+    if not policy.compacts:
         raise BadInput(
-            f"{topic} has cleanup.policy={policy or 'none'}, so nothing in it is ever compacted: if each key's newest "
-            f"record is all you need, change it with  lastword topic alter {topic} --set cleanup.policy=compact"
+            f"{topic} has cleanup.policy={policy.text or 'none'}, so nothing in it is ever compacted: if each key's "
+            f"newest record is all you need, change it with  lastword topic alter {topic} --set cleanup.policy=compact"
         )
 
 

@@ -13,6 +13,7 @@ from lastword.core.errors import AlreadyExists, BadInput, LastwordError
 from lastword.kafka.client.admin_types import NewPartitions, NewTopic
 from lastword.kafka.client.connection import Connection, translated
 from lastword.kafka.client.live_settings import SettingNow, alter_settings, answer, settings_now
+from lastword.kafka.topics.cleanup_policy import CLEANUP_POLICY, CleanupPolicy, cleanup_policy
 from lastword.kafka.topics.settings_table import TOPIC_SETTINGS
 from lastword.kafka.topics.topic_description import LATEST, offsets
 from lastword.kafka.topics.topic_names import name_warnings, refuse_illegal, refuse_internal
@@ -55,7 +56,7 @@ def create_topic(
     """A new topic, compacted unless `settings` name a cleanup.policy; it has a leader for every partition on return."""
     refuse_illegal(name)
     refuse_internal(name, "create")
-    checked = validated({"cleanup.policy": "compact", **(settings or {})})
+    checked = validated({CLEANUP_POLICY: "compact", **(settings or {})})
     partitions = DEFAULT_PARTITIONS if partitions is None else partitions
     if not 1 <= partitions <= MOST_PARTITIONS:
         raise BadInput(f"topic {name!r} with {partitions} partitions: it takes from 1 to {MOST_PARTITIONS}")
@@ -104,8 +105,8 @@ def alter_topic(
     checked = validated(settings, present=_after_reset(present, reset))
     if partitions is not None:
         _refuse_partitions(name, partitions_now, partitions)
-        policies = (present["cleanup.policy"].value, checked.settings.get("cleanup.policy", ""))
-        if partitions > partitions_now and not move_keys and any("compact" in policy for policy in policies):
+        policies = (cleanup_policy(present), CleanupPolicy(checked.settings.get(CLEANUP_POLICY, "")))
+        if partitions > partitions_now and not move_keys and any(policy.compacts for policy in policies):
             raise BadInput(_MOVES_KEYS.format(name=name, now=partitions_now, wanted=partitions))
     if checked.settings or reset:
         alter_settings(admin, name, {**checked.settings, **dict.fromkeys(reset)})

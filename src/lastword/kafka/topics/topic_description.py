@@ -15,6 +15,7 @@ from lastword.core.errors import ClusterUnreachable, LastwordError
 from lastword.kafka.client.admin_types import OffsetSpec
 from lastword.kafka.client.connection import Connection, leader_of, translated
 from lastword.kafka.client.live_settings import SettingNow, answer, described_settings, settings_now
+from lastword.kafka.topics.cleanup_policy import CLEANUP_POLICY, CleanupPolicy, cleanup_policy
 from lastword.kafka.topics.log_dirs import sizes_on_disk
 from lastword.kafka.topics.topic_names import is_internal
 
@@ -56,6 +57,11 @@ class TopicDescription:
     @property
     def replication(self) -> int:
         return max(len(partition.replicas) for partition in self.partitions)
+
+    @property
+    def cleanup_policy(self) -> CleanupPolicy | None:
+        """None where the settings are not known."""
+        return cleanup_policy(self.settings) if CLEANUP_POLICY in self.settings else None
 
     @property
     def bytes_on_disk(self) -> int | None:
@@ -197,7 +203,7 @@ def total(numbers: Sequence[int | None]) -> int | None:
 
 def _cleanup_policy(entries: Future[Any]) -> str | None:
     try:
-        return str(entries.result()["cleanup.policy"].value)
+        return str(entries.result()[CLEANUP_POLICY].value)
     except KafkaException:
         return None
 

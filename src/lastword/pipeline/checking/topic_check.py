@@ -9,6 +9,7 @@ from lastword.core.errors import ClusterUnreachable, LastwordError
 from lastword.core.nearest import did_you_mean
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import settings_now
+from lastword.kafka.topics.cleanup_policy import CleanupPolicy, cleanup_policy
 from lastword.kafka.topics.topic_names import is_internal, is_legal
 from lastword.pipeline.plan.mistakes import Mistake, label
 from lastword.pipeline.plan.plan_file import PlanFile
@@ -43,7 +44,7 @@ def _wrong_uses(uses: list[_Use], connection: Connection) -> Iterator[Mistake]:
     admin = connection.admin()
     there = connection.reach(admin).topics
     told: set[str] = set()
-    policies: dict[str, str] = {}
+    policies: dict[str, CleanupPolicy] = {}
     for use in uses:
         problem = None
         if use.topic in told:
@@ -54,7 +55,7 @@ def _wrong_uses(uses: list[_Use], connection: Connection) -> Iterator[Mistake]:
         elif use.is_table or use.keyless:
             try:
                 if use.topic not in policies:
-                    policies[use.topic] = settings_now(admin, use.topic)["cleanup.policy"].value
+                    policies[use.topic] = cleanup_policy(settings_now(admin, use.topic))
                 problem = _misfit(use, policies[use.topic])
             except ClusterUnreachable:
                 raise
@@ -75,13 +76,13 @@ def _missing(use: _Use, uses: list[_Use], there: list[str], connection: Connecti
     return f"no topic {use.topic!r} at {connection.bootstrap_servers}{often}: {f'{hint} or ' if hint else ''}{make}"
 
 
-def _misfit(use: _Use, policy: str) -> str | None:
-    if use.is_table and "compact" not in policy:
+def _misfit(use: _Use, policy: CleanupPolicy) -> str | None:
+    if use.is_table and not policy.compacts:
         return (
-            f"topic {use.topic!r} is not compacted (cleanup.policy={policy}), so its rows would expire: "
+            f"topic {use.topic!r} is not compacted (cleanup.policy={policy.text}), so its rows would expire: "
             f"run  lastword topic alter {use.topic} --set cleanup.policy=compact"
         )
-    if use.keyless and "compact" in policy:
+    if use.keyless and policy.compacts:
         return f"topic {use.topic!r} is compacted and takes no record without a key: give the rule a key"
     return None
 

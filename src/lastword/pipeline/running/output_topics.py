@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import settings_now
+from lastword.kafka.topics.cleanup_policy import cleanup_policy
 from lastword.pipeline.evaluation.evaluate import Counter, fields_of, parts_of
 from lastword.pipeline.evaluation.verdicts import SourceField
 from lastword.pipeline.plan.plan import Pipeline
@@ -49,5 +50,5 @@ def outlet_of(connection: Connection, plan: Pipeline, counters: tuple[Counter, .
         rules=tuple((rule.name, rule.to) for rule in plan.rules),
         counters=counters,
         limits={topic: int(now["max.message.bytes"].value) for topic, now in settings.items()},
-        keyed=frozenset(topic for topic, now in settings.items() if "compact" in now["cleanup.policy"].value),
+        keyed=frozenset(topic for topic, now in settings.items() if cleanup_policy(now).compacts),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lastword.core.errors import BadInput
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import settings_now
+from lastword.kafka.topics.cleanup_policy import cleanup_policy
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic
 from lastword.pipeline.plan.plan import Pipeline
 
@@ -21,7 +22,7 @@ def make_own_topics(connection: Connection, plan: Pipeline) -> None:
     partitions = len(connection.topic(plan.source.topic, admin).partitions)
     if plan.changelog not in known:
         create_topic(connection, plan.changelog, partitions=partitions, settings=_COMPACTED_SOON)
-    elif settings_now(admin, plan.changelog)["cleanup.policy"].value != "compact":
+    elif not cleanup_policy(settings_now(admin, plan.changelog)).keeps_every_row:
         raise BadInput(
             f"topic {plan.changelog!r} holds the pipeline's progress and is not compacted: records of it may expire; "
             f"run  lastword topic alter {plan.changelog} --set cleanup.policy=compact"

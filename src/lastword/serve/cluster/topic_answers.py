@@ -38,14 +38,14 @@ def topic_json(
 
 def cleanup_policy(topic: TopicDescription) -> str | None:
     """None where its settings are not known."""
-    setting = topic.settings.get("cleanup.policy")
-    return None if setting is None else setting.value
+    policy = topic.cleanup_policy
+    return None if policy is None else policy.text
 
 
 def is_compacted(topic: TopicDescription) -> bool | None:
     """Whether Kafka's cleaner takes what is obsolete from it; None where its settings are not known."""
-    policy = cleanup_policy(topic)
-    return None if policy is None else "compact" in policy.split(",")
+    policy = topic.cleanup_policy
+    return None if policy is None else policy.compacts
 
 
 def _settings(topic: TopicDescription) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from lastword.core.errors import AlreadyExists, BadInput, NotFound
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import settings_now
+from lastword.kafka.topics.cleanup_policy import cleanup_policy
 from lastword.kafka.topics.topic_changes import create_topic
 
 ACTIONS, STATS, USERS = "actions", "team_stats", "new_users"
@@ -43,7 +44,7 @@ def make_state_topic(connection: Connection) -> None:
             create_topic(connection, STATE, partitions=1, settings=_STATE_SETTINGS)
     if len(connection.topic(STATE, admin).partitions) != 1:
         raise BadInput(f"topic {STATE!r} has more than one partition, and its rows are those of one moment: delete it")
-    if settings_now(admin, STATE)["cleanup.policy"].value != "compact":
+    if not cleanup_policy(settings_now(admin, STATE)).keeps_every_row:
         raise BadInput(
             f"topic {STATE!r} holds what the board has counted and is not compacted: rows of it may expire; "
             f"run  lastword topic alter {STATE} --set cleanup.policy=compact"
