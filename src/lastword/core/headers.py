@@ -15,15 +15,7 @@ import msgspec
 
 from lastword.core.errors import BadInput
 from lastword.core.record import Headers
-
-
-class Base64(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A header's value that is not UTF-8 text."""
-
-    base64: str
-
-
-HeadersJson = list[tuple[str, str | Base64 | None]]
+from lastword.core.shapes.field_types import Base64, HeadersJson
 
 _text = msgspec.json.Encoder()
 _length = struct.Struct(">I")

@@ -13,6 +13,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 
 from lastword.core.errors import BadInput, ServerUnreachable
+from lastword.core.shapes.errors import ErrorAnswer
 
 # Longer than a server waits for a min_position.
 _TIMEOUT_S = 30.0
@@ -24,16 +25,6 @@ _PATH = re.compile(
 _LIKE = "write it like http://127.0.0.1:8090 or http://127.0.0.1:8090/tables/users"
 
 _Shape = TypeVar("_Shape")
-
-
-class _Error(msgspec.Struct):
-    code: str
-    message: str
-    hint: str
-
-
-class _ErrorAnswer(msgspec.Struct):
-    error: _Error
 
 
 class ServerRefused(BadInput):
@@ -107,7 +98,7 @@ class Server:
         try:
             if status == 200:
                 return msgspec.json.decode(body, type=shape)
-            error = msgspec.json.decode(body, type=_ErrorAnswer).error
+            error = msgspec.json.decode(body, type=ErrorAnswer).error
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise self._stranger(f"GET {path} gave {status} and not what lastword answers") from None
         hint = "give a token with --token-file" if error.code == "unauthorized" else error.hint

@@ -1,0 +1,5 @@
+"""The shapes of what is sent or kept as JSON: one msgspec Struct each, imported by its writer and its readers.
+
+Read `field_types` first, then any of `errors`, `rows`, `tables`, `topics`, `cluster`.
+A field that may be missing has the type `UnsetType`; every other field is always sent.
+"""

@@ -1,0 +1,76 @@
+"""The cluster over HTTP: brokers, topics, pipelines, and the samples of the last hour."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from lastword.core.shapes.field_types import Count, Rate, TimeMs
+from lastword.core.shapes.topics import MOST_SAMPLES
+
+
+class BrokerAddress(Struct, frozen=True):
+    id: Count
+    address: str
+
+
+class TopicSummary(Struct, frozen=True, kw_only=True):
+    """One topic in the list of all."""
+
+    name: str
+    topic_id: str
+    cleanup_policy: Annotated[str | None, Meta(description="null without the right to read settings.")]
+    partitions: Count
+    replication: Count
+    start_to_end: Annotated[Count | None, Meta(description="End minus start offsets: records there are at most.")]
+    bytes: Annotated[Count | None, Meta(description="On disk, of one copy; null without the right to see it.")]
+    records_per_s: Annotated[Rate | None, Meta(description="How fast its end offsets grow.")]
+    under_replicated: Annotated[Count, Meta(description="Partitions with a replica that is not in sync.")]
+    leaderless: Count
+    tables: Annotated[list[str], Meta(description="Served from it.")]
+
+
+class PipelineSummary(Struct, frozen=True, kw_only=True):
+    """A pipeline whose status table is served."""
+
+    app: str
+    table: Annotated[str, Meta(description="The served table that has its status.")]
+    state: Annotated[Literal["running", "silent"], Meta(description="silent: no new status for 10 s.")]
+    at: TimeMs
+    started: TimeMs
+    generation: Count
+    source: str
+    emits: Annotated[list[str] | None, Meta(description="null where its status lacks it.")]
+    keeps: list[str]
+    rate: Rate
+    lag: Count | None
+    valid: Count
+    rejected: Count
+    batch: dict[str, Any]
+    events: list[Any]
+
+
+class ClusterSample(Struct, frozen=True):
+    at: TimeMs
+    bytes: Count | None
+    lag: Count | None
+
+
+class ClusterAnswer(Struct, frozen=True, kw_only=True):
+    """The cluster as it was seen last."""
+
+    at: Annotated[TimeMs | None, Meta(description="When it was so, in ms; null before it was seen.")]
+    state: Annotated[Literal["connecting", "connected", "away"], Meta(description="away: all is as it was at `at`.")]
+    why: Annotated[str | None, Meta(description="What is not known, and what to do about it.")]
+    cluster_id: str | None
+    is_local: Annotated[bool | None, Meta(description="Whether it lives in this server's home.")]
+    brokers: list[BrokerAddress]
+    controller: Count | None
+    topics: list[TopicSummary]
+    board: Annotated[bool, Meta(description="Whether /board is served here.")]
+    pipelines: list[PipelineSummary]
+    history: Annotated[
+        list[ClusterSample],
+        Meta(description="A sample every 10 s, of the last hour, the oldest first.", max_length=MOST_SAMPLES),
+    ]
