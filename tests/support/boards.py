@@ -19,6 +19,7 @@ from lastword.teams.board.board_rows import KeptBoard
 from lastword.teams.board.board_topics import ACTIONS, STATE, STATS, STATUS
 from lastword.teams.board.live import LiveBoard
 from support.board_reference import Recount, counted_by, recount, shown_by
+from support.clusters_served import status_of
 from support.compacted_logs import wait_for_markers
 from support.topics import records_of
 from support.waiting import eventually
@@ -78,11 +79,10 @@ def tell_status(
     if STATUS not in connection.reach().topics:
         create_topic(connection, STATUS, partitions=1)
     row = {
-        "app": "teams",
-        "at": now_ms() if at is None else at,
+        **status_of("teams", now_ms() if at is None else at),
         "lag": lag,
         "tables": {"team_stats": {team: {"processed": 0, "flagged": 0} for team in teams}},
-        "batch": {"tasks": tasks},
+        "batch": {"tasks": tasks, "records": 100, "seconds": 0.2, "latency_ms": 300},
         **({} if most_tasks is None else {"most_tasks": most_tasks}),
     }
     write(connection, STATUS, ("teams", json.dumps(row).encode()))

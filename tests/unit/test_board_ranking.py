@@ -14,12 +14,14 @@ from lastword.teams.board.presence import Groups, Status, TeamPresence, seen_tea
 from lastword.teams.board.ranking import Team, ranked
 from lastword.teams.board.rates import Rates
 from lastword.teams.board.tally import Count, Numbers, SourcePartition, Tally
+from support.clusters_served import status_of
 
 NOW = 1_000_000
+BATCH = status_of("teams", NOW)["batch"]
 
 
 def status(**changed: Any) -> Status | None:
-    row = {"at": NOW, "lag": 3, "batch": {"tasks": 1}, "tables": {"team_stats": {"team-1": {}}}, **changed}
+    row = {**status_of("teams", NOW), "lag": 3, "tables": {"team_stats": {"team-1": {}}}, **changed}
     return Status.read(json.dumps(row).encode())
 
 
@@ -85,7 +87,7 @@ def test_badges_are_shown_in_their_order_whenever_they_were_earned() -> None:
     [
         (status(), TeamPresence(kind="inside", is_connected=True, lag=3)),
         (status(lag=None), TeamPresence(kind="inside", is_connected=True)),
-        (status(batch={"tasks": 2}), TeamPresence(kind="inside", is_connected=True, shares_work=True, lag=3)),
+        (status(batch={**BATCH, "tasks": 2}), TeamPresence(kind="inside", is_connected=True, shares_work=True, lag=3)),
         (status(most_tasks=2), TeamPresence(kind="inside", is_connected=True, shares_work=True, lag=3)),
         (status(most_tasks=0), TeamPresence(kind="inside", is_connected=True, lag=3)),
         (status(most_tasks=5, at=NOW - 10_000), TeamPresence(kind="inside", shares_work=True)),
@@ -107,6 +109,7 @@ def test_what_is_no_status_says_nothing(value: bytes | None) -> None:
     assert Status.read(value) is None
     assert status(at="now") is None
     assert status(batch=[]) is None
+    assert status(batch={}) is None
     assert status(most_tasks="2") is None
     assert status(tables={}) is None
 

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from lastword.core.shapes.pipeline_status import PipelineStatus
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import follow, log_bounds
 from lastword.pipeline.plan.plan import Pipeline
@@ -60,11 +61,11 @@ def measured(file: str, connection: Connection, jars: Path, master: str, users: 
     spark = session(connection, master=master, jars=jars, settings={"spark.log.level": "OFF"})
     watch, batches = Measured(connection, plan, users), list[float]()
 
-    def shown(row: dict[str, Any]) -> None:
-        if row["batch"]["records"]:
-            batches.append(row["batch"]["seconds"] * 1000)
+    def add_batch(row: PipelineStatus) -> None:
+        if row.batch.records:
+            batches.append(row.batch.seconds * 1000)
 
-    pipeline = PipelineRun(spark, plan, tell=watch.told, show=shown)
+    pipeline = PipelineRun(spark, plan, on_event=watch.told, on_status=add_batch)
     signal.signal(signal.SIGTERM, lambda *_: pipeline.stop())
     if users:
         threading.Thread(target=watch.end_with, args=(pipeline,), daemon=True).start()

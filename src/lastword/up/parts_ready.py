@@ -9,6 +9,7 @@ import msgspec
 
 from lastword.core.errors import NotReady, ServerUnreachable
 from lastword.core.http_client import Address, Server, ServerRefused
+from lastword.core.shapes.pipeline_status import PipelineStatus
 from lastword.teams.parts import PIPELINE, SERVE
 from lastword.up.control import Ends, Upkeep
 
@@ -17,15 +18,8 @@ _LOOK_EVERY_S = 0.2
 _TOO_MANY_ENDS = 2
 
 
-class _Standing(msgspec.Struct):
-    at: int
-    started: int
-    generation: int
-    lag: int | None
-
-
 class _StatusRow(msgspec.Struct):
-    value: _Standing
+    value: PipelineStatus
 
 
 class Asking:
@@ -42,7 +36,7 @@ class Asking:
             return False
         return True
 
-    def standing(self) -> _Standing | None:
+    def pipeline_status(self) -> PipelineStatus | None:
         try:
             return self._server.get(self._row, {}, _StatusRow).value
         except (ServerUnreachable, ServerRefused):
@@ -82,10 +76,10 @@ def await_all_read(asking: Asking, *, since_ms: int, within_s: float) -> bool:
     """Whether the pipeline has read, in time, all that was written before `since_ms`."""
     give_up_at = time.monotonic() + within_s
     while time.monotonic() < give_up_at:
-        standing = asking.standing()
-        if standing is None:
+        status = asking.pipeline_status()
+        if status is None:
             return False
-        if standing.at > since_ms and standing.lag == 0:
+        if status.at > since_ms and status.lag == 0:
             return True
         time.sleep(_LOOK_EVERY_S)
     return False
@@ -96,8 +90,8 @@ def _waits_for(upkeep: Upkeep, asking: Asking) -> str | int:
     if upkeep.part(SERVE).pid is None or not asking.is_ready():
         return SERVE
     since_ms = upkeep.part(PIPELINE).since_ms
-    standing = asking.standing()
+    status = asking.pipeline_status()
     # What an earlier one has told is still in the table.
-    if since_ms is None or standing is None or standing.started < since_ms or standing.generation == 0:
+    if since_ms is None or status is None or status.started < since_ms or status.generation == 0:
         return PIPELINE
-    return standing.generation
+    return status.generation

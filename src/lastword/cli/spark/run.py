@@ -6,7 +6,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lastword.cli import cluster_choice, options
 from lastword.cli.output import note, print_json, print_table
@@ -16,6 +16,7 @@ from lastword.cli.spark import spark_options
 from lastword.core.errors import BadInput, ClusterUnreachable
 
 if TYPE_CHECKING:
+    from lastword.core.shapes.pipeline_status import PipelineStatus
     from lastword.kafka.client.connection import Connection
     from lastword.pipeline.plan.mistakes import Mistake
     from lastword.pipeline.plan.plan import Pipeline
@@ -74,11 +75,11 @@ def run(args: argparse.Namespace) -> int:
 
         if mistakes := mistakes_in(plan, spark, connection):
             return _told(plan, mistakes, as_json=args.json)
-        shown = _StatusLine(plan.pipeline, as_json=args.json)
-        pipeline = PipelineRun(spark, plan.pipeline, choice=args.begin, tell=shown.event, show=shown.row)
+        line = _StatusLine(plan.pipeline, as_json=args.json)
+        pipeline = PipelineRun(spark, plan.pipeline, choice=args.begin, on_event=line.event, on_status=line.row)
         _stop_on_signals(pipeline.stop)
         pipeline.run()
-        shown.end()
+        line.end()
     return 0
 
 
@@ -96,44 +97,42 @@ def _stop_on_signals(stop: Callable[[], None]) -> None:
 
 
 class _StatusLine:
-    """How a pipeline stands: a line that is written over on a terminal, or JSON, a line every two seconds."""
+    """The status every two seconds: a line that is overwritten on a terminal, or a line of JSON."""
 
     def __init__(self, plan: Pipeline, *, as_json: bool) -> None:
         self._plan = plan
         self._as_json = as_json
         self._progress = ProgressLine()
-        self._last: dict[str, Any] = {}
+        self._last: PipelineStatus | None = None
 
     def event(self, what: str) -> None:
         self._progress.clear()
         note(f"{self._plan.app}: {what}")
 
-    def row(self, row: dict[str, Any]) -> None:
+    def row(self, row: PipelineStatus) -> None:
         self._last = row
         if self._as_json:
-            print_json(row)
+            print_json(row.as_json())
             sys.stdout.flush()
             return
-        latency = row["batch"]["latency_ms"]
+        latency = row.batch.latency_ms
         self._progress.step(
-            f"{self._plan.app}: {row['rate']:,.0f}/s, lag {'?' if row['lag'] is None else format(row['lag'], ',')}, "
-            f"latency {'-' if latency is None else f'{latency:,} ms'}, {row['valid']:,} records, "
-            f"{row['rejected']:,} rejected"
+            f"{self._plan.app}: {row.rate:,.0f}/s, lag {'?' if row.lag is None else format(row.lag, ',')}, "
+            f"latency {'-' if latency is None else f'{latency:,} ms'}, {row.valid:,} records, "
+            f"{row.rejected:,} rejected"
         )
 
     def end(self) -> None:
-        """The tables, as they stand at the end."""
+        """Prints the tables as they are at the end."""
         self._progress.clear()
-        if self._as_json or not self._last:
+        if self._as_json or self._last is None:
             return
         for table in self._plan.tables:
-            rows = self._last["tables"][table.topic]
+            rows = self._last.tables[table.topic]
             cells = [[rule, *(f"{sums[name]:,}" for name in table.counters)] for rule, sums in rows.items()]
             headings = [table.key.upper(), *(name.upper() for name in table.counters)]
             print_table(headings, cells, numeric=[False, *[True] * len(table.counters)])
-        print(
-            f"{self._last['valid']:,} records, {self._last['rejected']:,} rejected; stopped at {self._last['position']}"
-        )
+        print(f"{self._last.valid:,} records, {self._last.rejected:,} rejected; stopped at {self._last.position}")
 
 
 def check(args: argparse.Namespace) -> int:

@@ -6,7 +6,6 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -20,6 +19,7 @@ from lastword.core.errors import (
     SourceGap,
     TakenOver,
 )
+from lastword.core.shapes.pipeline_status import PipelineStatus
 from lastword.kafka.client.live_settings import topics_now
 from lastword.kafka.client.transactions import Transactions
 from lastword.kafka.topics.topic_description import committed_ends
@@ -30,7 +30,7 @@ from lastword.pipeline.running.batch_frames import BatchFrames
 from lastword.pipeline.running.counter_tables import KeptTables
 from lastword.pipeline.running.isolation import Isolation, blame_of
 from lastword.pipeline.running.own_topics import make_own_topics
-from lastword.pipeline.running.pipeline_status import PipelineStatus
+from lastword.pipeline.running.pipeline_status import RunStatus
 from lastword.pipeline.running.progress import PartitionProgress, StoredProgress
 from lastword.pipeline.running.source import Share, batch_of
 from lastword.pipeline.running.source_ends import LogEnds
@@ -70,9 +70,9 @@ _FINAL = (BadInput, SourceGap, TakenOver)
 
 
 class PipelineRun:
-    """One driver. `run` returns when it is told to stop, and raises when it can't go on.
+    """One driver. `run` returns after `stop`, and raises when it can't go on.
 
-    `tell` gets a line for each event, `show` how the pipeline stands, every two seconds.
+    `on_event` gets a line for each event, `on_status` the status every two seconds.
     """
 
     def __init__(
@@ -81,15 +81,15 @@ class PipelineRun:
         plan: Pipeline,
         *,
         choice: Choice | None = None,
-        tell: Callable[[str], None] = lambda _: None,
-        show: Callable[[dict[str, Any]], None] = lambda _: None,
+        on_event: Callable[[str], None] = lambda _: None,
+        on_status: Callable[[PipelineStatus], None] = lambda _: None,
     ) -> None:
         refuse_speculation(spark)
         self._spark = guarded(spark)
         self._plan = plan
         self._choice = choice
-        self._tell = tell
-        self._show = show
+        self._on_event = on_event
+        self._on_status = on_status
         for name, value in _SETTINGS.items():
             self._spark.conf.set(name, value)
         self._connection = connection_of(spark)
@@ -100,7 +100,7 @@ class PipelineRun:
         self._owner = new_owner()
         self._generation: int | None = None
         self._kept: dict[int, StoredProgress] = {}
-        self._standing = PipelineStatus(plan)
+        self._status = RunStatus(plan)
         self._isolation = Isolation()
 
     def stop(self) -> None:
@@ -111,7 +111,7 @@ class PipelineRun:
         hush_lost_jvm()
         tries, waits = 0, 0
         while not self._is_stopping:
-            began_at = self._standing.records
+            began_at = self._status.records
             try:
                 with _told(f"the pipeline {self._plan.app}"):
                     self._run_once()
@@ -126,15 +126,15 @@ class PipelineRun:
                 # A cluster that has just come back may not know its topics yet.
                 if isinstance(failure, NotFound) and self._generation is None:
                     raise
-                if self._standing.records > began_at:
+                if self._status.records > began_at:
                     tries = waits = 0
                 waits += 1
                 # For a cluster that is away it waits as long as it takes.
                 tries += not isinstance(failure, ClusterUnreachable)
                 if tries >= _HOPELESS:
                     raise
-                self._tell(f"{failure}: trying again")
-                self._standing.happened(str(failure))
+                self._on_event(f"{failure}: trying again")
+                self._status.happened(str(failure))
                 # Two that start at once would take over from each other for ever.
                 jitter = random.uniform(1, 1.5)  # noqa: S311
                 self._pause(_BACKOFF_S[min(waits, len(_BACKOFF_S)) - 1] * jitter)
@@ -160,7 +160,7 @@ class PipelineRun:
         with closing(Transactions(self._connection, f"{self._plan.app}-tables")) as transactions:
             tables = KeptTables(transactions, self._plan)
             tables.write(self._progress)
-            self._standing.taken(self._progress)
+            self._status.taken(self._progress)
             self._run_batches(taken, tables, transactions)
         if self._failure is not None:
             raise self._failure
@@ -170,11 +170,11 @@ class PipelineRun:
         reporting = Reporting(
             self._connection,
             self._plan,
-            self._standing,
+            self._status,
             transactions,
-            on_report=self._show,
+            on_report=self._on_status,
             on_failure=self._fail,
-            tell=self._tell,
+            on_event=self._on_event,
         )
         topic, look_again_at = self._plan.source.topic, 0.0
         frames = BatchFrames(self._spark, self._plan, self._counters, taken=taken, owner=self._owner)
@@ -191,7 +191,7 @@ class PipelineRun:
                 if tasks or time.monotonic() >= look_again_at:
                     look_again_at = time.monotonic() + _LOOK_AGAIN_S
                     if self._has_changed(taken, is_sure=bool(tasks)):
-                        self._tell(f"{topic} has changed: looking at it anew")
+                        self._on_event(f"{topic} has changed: looking at it anew")
                         return
                 if not tasks:
                     time.sleep(_WAIT_S)
@@ -241,7 +241,7 @@ class PipelineRun:
             kept = StoredProgress(progress=PartitionProgress.from_json(bytes(report.progress)), offset=report.offset)
             self._kept[report.partition] = kept
         tables.write(self._progress)
-        self._standing.committed(
+        self._status.committed(
             self._progress,
             tasks=sum(1 for shares in tasks if shares),
             records=sum(report.records for report in reports),
@@ -250,8 +250,8 @@ class PipelineRun:
         )
 
     def _happened(self, line: str) -> None:
-        self._standing.happened(line)
-        self._tell(line)
+        self._status.happened(line)
+        self._on_event(line)
 
     def _fail(self, failure: BaseException) -> None:
         # The first one: others may follow from it.

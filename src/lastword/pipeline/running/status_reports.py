@@ -1,20 +1,19 @@
-"""Tells others how a pipeline stands, every two seconds: its status topic, and the consumer group of its name."""
+"""Reports the status of a pipeline every two seconds: to its status topic, and by its consumer group."""
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from lastword.core.errors import LastwordError
 from lastword.core.position import Position
+from lastword.core.shapes.pipeline_status import PipelineStatus
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.groups import GroupPosition
 from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.client.transactions import Outgoing, Transactions
 from lastword.pipeline.plan.plan import Pipeline
-from lastword.pipeline.running.pipeline_status import PipelineStatus
+from lastword.pipeline.running.pipeline_status import RunStatus
 
 _EVERY_S = 2.0
 
@@ -29,22 +28,22 @@ class Reporting:
         self,
         connection: Connection,
         plan: Pipeline,
-        standing: PipelineStatus,
+        status: RunStatus,
         transactions: Transactions,
         *,
-        on_report: Callable[[dict[str, Any]], None],
+        on_report: Callable[[PipelineStatus], None],
         on_failure: Callable[[Exception], None],
-        tell: Callable[[str], None],
+        on_event: Callable[[str], None],
     ) -> None:
         self._connection = connection
         self._plan = plan
-        self._standing = standing
+        self._status = status
         self._transactions = transactions
         self._on_report = on_report
         self._on_failure = on_failure
-        self._tell = tell
+        self._on_event = on_event
         self._group = GroupPosition(connection, plan.app)
-        self._told = ""
+        self._last_failure = ""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._report_until_end, name=f"{plan.app}-status", daemon=True)
 
@@ -62,28 +61,28 @@ class Reporting:
             try:
                 self._report()
             except Exception as failure:
-                # A transaction that failed may leave its producer unable to begin another: all of it begins anew.
+                # A failed transaction may leave its producer unable to begin another: the driver restarts all of it.
                 self._on_failure(failure)
                 return
             if is_last:
                 return
 
     def _report(self) -> None:
-        row = self._standing.row(self._ends())
+        row = self._status.row(self._ends())
         self._on_report(row)
-        record = Outgoing(self._plan.status, json.dumps(row).encode(), self._plan.app.encode())
+        record = Outgoing(self._plan.status, row.to_json(), self._plan.app.encode())
         self._transactions.write([], record)
-        if position := self._standing.position:
+        if position := self._status.position:
             self._commit(position)
 
     def _commit(self, position: Position) -> None:
         try:
             self._group.commit({self._plan.source.topic: position})
         except LastwordError as failure:
-            # It is for those who look at lag. What is not committed now is so in two seconds.
-            if str(failure) != self._told:
-                self._tell(str(failure))
-            self._told = str(failure)
+            # The group only shows the lag to others, and the next commit comes in two seconds.
+            if str(failure) != self._last_failure:
+                self._on_event(str(failure))
+            self._last_failure = str(failure)
 
     def _ends(self) -> Position | None:
         try:

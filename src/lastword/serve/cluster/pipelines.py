@@ -1,13 +1,12 @@
-"""The pipelines that a server can see: each tells how it stands in a row of its status table, if that is served."""
+"""The pipelines that a server can see: those whose status table it serves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import msgspec
-
 from lastword.core.record import Record
+from lastword.core.shapes.pipeline_status import PipelineStatus
 from lastword.serve.http.answers import Refused
 from lastword.serve.tables.served_table import ServedTable
 
@@ -21,26 +20,8 @@ _Named = tuple[str, bytes | None]
 _Place = tuple[int, int]
 
 
-class _Status(msgspec.Struct):
-    """What the row of a pipeline has, as it writes it; those of before `emits` lack that."""
-
-    app: str
-    at: int
-    started: int
-    generation: int
-    source: str
-    lag: int | None
-    rate: float
-    valid: int
-    rejected: int
-    tables: dict[str, Any]
-    batch: dict[str, Any]
-    events: list[Any]
-    emits: list[str] | None = None
-
-
 class Pipelines:
-    """How each pipeline stands whose status table is served; asked by one thread at a time."""
+    """The status of each pipeline whose status table is served; asked by one thread at a time."""
 
     def __init__(self, tables: Iterable[ServedTable]) -> None:
         self._tables = tables
@@ -51,7 +32,7 @@ class Pipelines:
         ages_s = self._age.of_all(
             {(name, row.key): ((row.partition, row.offset), status.at) for name, row, status in found}, now_ms, now_s
         )
-        return [_told(name, status, ages_s[name, row.key]) for name, row, status in found]
+        return [_as_json(name, status, ages_s[name, row.key]) for name, row, status in found]
 
 
 class Age:
@@ -74,7 +55,7 @@ class Age:
         return {named: now_s - at_s for named, (_, at_s) in since.items()}
 
 
-def _statuses(table: ServedTable) -> Iterator[tuple[Record, _Status]]:
+def _statuses(table: ServedTable) -> Iterator[tuple[Record, PipelineStatus]]:
     if table.value_codec.name != "json":
         return
     try:
@@ -82,13 +63,12 @@ def _statuses(table: ServedTable) -> Iterator[tuple[Record, _Status]]:
     except Refused:
         return
     for row in rows:
-        try:
-            yield row, msgspec.json.decode(row.value or b"", type=_Status)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            continue  # something else
+        # A table of statuses may hold other rows too.
+        if (status := PipelineStatus.from_json(row.value)) is not None:
+            yield row, status
 
 
-def _told(table: str, status: _Status, age_s: float) -> dict[str, Any]:
+def _as_json(table: str, status: PipelineStatus, age_s: float) -> dict[str, Any]:
     return {
         "app": status.app,
         "table": table,

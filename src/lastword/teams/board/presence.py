@@ -6,9 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import msgspec
-
 from lastword.core.position import Position
+from lastword.core.shapes.pipeline_status import PipelineStatus
 from lastword.kafka.client.group_members import GroupNow
 from lastword.teams.board.badges import CONNECTED, SHARED_WORK
 from lastword.teams.board.board_topics import PIPELINE, STATS
@@ -51,16 +50,18 @@ class Status:
 
     @classmethod
     def read(cls, value: bytes | None) -> Status | None:
-        """None for what is no status."""
-        try:
-            row = msgspec.json.decode(value or b"null")
-            # Rows of older pipelines tell only of the last batch.
-            lag, tasks = row["lag"], max(row["batch"]["tasks"], row.get("most_tasks", 0))
-            teams = [name for name in row["tables"][STATS] if is_team_name(name)]
-            is_right = isinstance(row["at"], int) and isinstance(tasks, int) and isinstance(lag, int | None)
-        except (msgspec.MsgspecError, ValueError, TypeError, KeyError):
+        """None for a row that is no status, or that is of a pipeline without the table of the teams."""
+        row = PipelineStatus.from_json(value)
+        if row is None or STATS not in row.tables:
             return None
-        return cls(at=row["at"], lag=lag, most_tasks=tasks, teams=frozenset(teams[:MOST_TEAMS])) if is_right else None
+        teams = [name for name in row.tables[STATS] if is_team_name(name)]
+        return cls(
+            at=row.at,
+            lag=row.lag,
+            # Rows of older pipelines have only the last batch.
+            most_tasks=max(row.batch.tasks, row.most_tasks),
+            teams=frozenset(teams[:MOST_TEAMS]),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
