@@ -1,6 +1,6 @@
 """Acts on every change of a table, and misses none: python follow.py HOST:PORT TOPIC POSITION_FILE
 
-Stop it, kill it, start it again: it goes on after the last change that it acted on.
+Stop it, kill it, start it again: it continues after the last change that it acted on.
 """
 
 import sys
@@ -16,15 +16,15 @@ def act_on(key: object, value: object) -> None:
 
 
 def save(position: lastword.Position, place: Path) -> None:
-    # By a rename: a kill leaves the old position or the new one, and never half of it.
+    # By a rename: after a kill the file holds the old position or the new one, never a part.
     place.with_suffix(".new").write_text(str(position))
     place.with_suffix(".new").replace(place)
 
 
 def started_over(replica: lastword.Replica, saved: Path) -> Watch[lastword.Row]:
-    """A watch from now on, after acting on every row that is there."""
+    """A watch from now on, after acting on every existing row."""
     replica.wait_until_ready()
-    watch = replica.watch()  # before the rows are read, so that no change slips through between
+    watch = replica.watch()  # before the rows are read, so that no change between is missed
     for key, value in replica.items():
         act_on(key, value)
     save(watch.position, saved)
@@ -39,9 +39,9 @@ def follow(replica: lastword.Replica, saved: Path) -> None:
                 act_on(change.key, None if change.deleted else change.value)
                 save(watch.position, saved)
         except FellBehind:
-            continue  # too slow, and nothing is lost: go on from the saved position
+            continue  # too slow, but nothing is lost: continue from the saved position
         except lastword.HistoryLost:
-            saved.unlink()  # the table was built again, or a delete may be missing: start over from the rows
+            saved.unlink()  # the replica was rebuilt, or a delete may be missing: start again from the rows
 
 
 if __name__ == "__main__":

@@ -13,14 +13,22 @@ _HEAD = """\
 
 <!-- Made by scripts/write_docs.py from the parsers of src/lastword/cli. -->
 
-Exit codes: 0 done; 1 the thing asked for is not so (no such key or topic, a check failed); 2 bad usage or input;
-3 the cluster or server can't be reached; 130 Ctrl-C, 143 SIGTERM (128 and the signal's number; a second one ends a verb
-at once, without putting things in order). Errors are one line on stderr: what, where, what next. Data goes to stdout.
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | not found, or a check failed |
+| 2 | bad usage or input |
+| 3 | the cluster or server can't be reached |
+| 130, 143 | Ctrl-C or SIGTERM (128 + the signal's number); a second signal ends a verb at once, without a clean stop |
 
-A verb speaks to the local cluster that `--cluster` names, as its administrator, whatever the environment says; else to
-the address of `--bootstrap-servers`, `LASTWORD_BOOTSTRAP_SERVERS` or `bootstrap.servers` in the settings file
-(`--config`, `LASTWORD_CONFIG`), in this order; else to the local cluster named `default`. An empty address is an error.
-Positions are written `0:18,1:5,2:9`: for each partition the next offset.
+An error is one line on stderr: what happened, where, and what to do next. Data goes to stdout.
+
+A verb works on the local cluster that `--cluster` names, as its administrator, and then ignores the environment.
+Without `--cluster` it uses the first of these addresses: `--bootstrap-servers`, `LASTWORD_BOOTSTRAP_SERVERS`,
+`bootstrap.servers` in the settings file (`--config` or `LASTWORD_CONFIG`). Without any address it uses the local
+cluster named `default`. An empty address is an error.
+
+A position is written `0:18,1:5,2:9`: for each partition the next offset.
 """
 
 
@@ -53,15 +61,15 @@ def _arguments(parser: argparse.ArgumentParser) -> list[str]:
         name = ", ".join(action.option_strings) or str(action.metavar or action.dest).upper()
         choices = "|".join(map(str, action.choices)) if action.choices else ""
         value = "" if action.nargs == 0 else choices or str(action.metavar or action.dest).upper()
-        told = f"{name} {value}" if action.option_strings and value else name
-        rows.append(f"| `{told.replace('|', chr(92) + '|')}` | {(action.help or '').replace('|', chr(92) + '|')} |")
+        usage = f"{name} {value}" if action.option_strings and value else name
+        rows.append(f"| `{usage.replace('|', chr(92) + '|')}` | {(action.help or '').replace('|', chr(92) + '|')} |")
     return ["| argument | meaning |", "|---|---|", *rows, ""] if rows else []
 
 
 def _example(parser: argparse.ArgumentParser) -> str:
     example, _, more = (parser.epilog or "").removeprefix("example:\n").partition("\n\n")
-    shown = "```sh\n" + "\n".join(line.strip() for line in example.splitlines()) + "\n```\n"
-    return f"{shown}\n{more[:1].upper()}{more[1:]}\n" if more else shown
+    commands = "```sh\n" + "\n".join(line.strip() for line in example.splitlines()) + "\n```\n"
+    return f"{commands}\n{more[:1].upper()}{more[1:]}\n" if more else commands
 
 
 def _sentence(text: str) -> str:

@@ -25,7 +25,7 @@ class MayUse(Contract):
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: ARG002
         rooms = _rooms()
         room = str(self.room)
-        uses: Any = self.may_use or ()  # import-linter has put the parsed list in the place of the field
+        uses: Any = self.may_use or ()  # import-linter replaces the field by the parsed list
         allowed = {room, *uses}
         wrong = [
             f"{importer}:{detail['line_number']} imports {imported}"

@@ -2,7 +2,7 @@
 
     PYTHONPATH=tests python scripts/screenshots.py
 
-It takes about three minutes: what is shown over time must have a course.
+It takes about three minutes, so that the charts over time have something to show.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from support.views import VIEWS, is_there
 from support.visiting import NARROW, WIDE, Scheme, Visitor, visiting
 
 FOLDER = Path(__file__).parents[1] / "docs" / "screenshots"
-SHOWN = [name for name in VIEWS if name != "found"]
+DRAWN = [name for name in VIEWS if name != "found"]
 _UP_S = 300
 _COURSE_S = 90
 _MOST_BYTES = 200_000
@@ -72,20 +72,20 @@ def drawn_with(browser: Browser, url: str, connection: Connection) -> dict[str, 
 
 
 def opened(visitor: Visitor) -> dict[str, Page]:
-    """They stay open meanwhile: what a page has seen come is part of what it shows."""
-    wide = {name: visitor.open(VIEWS[name].link, fresh=True) for name in SHOWN}
+    """The pages, which stay open while the scenario plays: a page shows the changes that arrived while it was open."""
+    wide = {name: visitor.open(VIEWS[name].link, fresh=True) for name in DRAWN}
     return {**wide, **{f"{name}-phone": visitor.open(VIEWS[name].link, size=NARROW) for name in ("overview", "board")}}
 
 
 def fit(page: Page) -> None:
-    """As high as what it shows, within reason."""
+    """Makes the window as high as its content, between two limits."""
     width = page.viewport_size["width"] if page.viewport_size else WIDE[0]
     content = page.evaluate("Math.ceil(document.querySelector('main').getBoundingClientRect().bottom + scrollY)")
     page.set_viewport_size({"width": width, "height": min(max(content, 440), 960)})
 
 
 def play(connection: Connection, page: Page) -> None:
-    """Something for each view: teams outside, what is refused, and users that change and go."""
+    """Writes something for each view: outside teams, refused records, and users that change and are deleted."""
     act(connection, *["team-16"] * 120, *["team-17"] * 9)
     write(connection, "team_stats", ("team-16", stats("team-16", 400, 120)), ("team-16", stats("team-16", 90, 12)))
     write(connection, "team_stats", ("team-17", stats("team-18", 4, 1)), ("team-17", stats("team-17", 3, 9)))

@@ -1,9 +1,9 @@
-"""The program `lastword`, and its end by a signal: at any instant one line at most, and the exit code 128 + its number.
+"""The program `lastword`, and its end by a signal: at most one line of output, and exit code 128 + the signal's number.
 
-Python would raise KeyboardInterrupt wherever it happens to be: inside an import, where a library makes another error
-of it, or where nobody catches it. So the first signal is raised as soon as no import is under way, and everything
-that comes up after it is its doing. A second one ends the program at once. Until the command line is loaded, and from
-its end on, there is nothing to put in order: then the first one ends it at once, too.
+Python would raise KeyboardInterrupt at any line: inside an import, where a library turns it into another error, or
+where nobody catches it. So the first signal is raised as soon as no import is running, and every error after it counts
+as caused by the signal. A second signal ends the program at once. Before the command line is loaded, and after it has
+ended, nothing needs a clean stop: then the first signal, too, ends the program at once.
 """
 
 import os
@@ -17,20 +17,20 @@ _RETRY_S = 0.01
 
 
 class _Received:
-    """The signal that is to end the program, once there is one."""
+    """The signal that ends the program, after it has arrived."""
 
     number: int | None = None
-    # Not raised yet.
+    # Received, and not raised yet.
     is_pending = False
 
 
 def _leave(number: int, _frame: FrameType | None = None) -> NoReturn:
-    # What was printed stays printed: nothing more is flushed, for a pipe that is full would keep us here.
+    # Nothing more is flushed: a full pipe would block.
     os._exit(128 + number)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raises KeyboardInterrupt, as soon as no import is under way; leaves at once when it was raised before."""
+    """Raises KeyboardInterrupt as soon as no import is running; ends the program at the second signal."""
     if _Received.number is not None:
         _leave(number)
     _Received.number = number
@@ -38,7 +38,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _like_ctrl_c(number: int, frame: FrameType | None) -> None:
-    """Does what Ctrl-C does now: a Spark session, for one, has its own way."""
+    """Does what Ctrl-C does at this moment: a Spark session, for example, has its own handler."""
     handler = signal.getsignal(signal.SIGINT)
     (handler if callable(handler) else _interrupt)(number, frame)
 
@@ -65,11 +65,11 @@ def _is_importing(frame: FrameType | None) -> bool:
     return False
 
 
-def _on_unraisable(lost: Any) -> None:
-    """Python drops what is raised in a destructor or a callback, and prints it: a signal is raised once more."""
+def _on_unraisable(dropped: Any) -> None:
+    """Python prints and drops an error of a destructor or a callback. A dropped signal is raised again."""
     if _Received.number is None:
-        sys.__unraisablehook__(lost)
-    elif isinstance(lost.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(dropped)
+    elif isinstance(dropped.exc_value, KeyboardInterrupt):
         _Received.is_pending = True
         signal.setitimer(signal.ITIMER_REAL, _RETRY_S)
 
@@ -81,15 +81,15 @@ def _on_thread_failure(failure: Any) -> None:
         threading.__excepthook__(failure)
 
 
-def _heed(handlers: dict[signal.Signals, Any]) -> None:
+def _install(handlers: dict[signal.Signals, Any]) -> None:
     for number, handler in handlers.items():
-        # What nohup ignores stays ignored.
+        # A signal that nohup ignores stays ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)
 
 
 def run() -> NoReturn:
-    """Runs the command line to its end, and ends the process."""
+    """Runs the command line, and ends the process with its exit code."""
     try:
         code = _run()
     except BaseException:
@@ -97,7 +97,7 @@ def run() -> NoReturn:
             raise
         code = 128 + _Received.number
     if _Received.number is not None:
-        # Whatever Python would still do, a signal has ended it: nobody waits for threads and destructors.
+        # After a signal nobody waits for threads and destructors.
         os._exit(code)
     sys.exit(code)
 
@@ -111,12 +111,12 @@ def _run() -> int:
     threading.excepthook = _on_thread_failure
     signal.signal(signal.SIGALRM, _retry)
     try:
-        _heed({signal.SIGINT: _interrupt, signal.SIGTERM: _like_ctrl_c, signal.SIGHUP: _like_ctrl_c})
+        _install({signal.SIGINT: _interrupt, signal.SIGTERM: _like_ctrl_c, signal.SIGHUP: _like_ctrl_c})
         code = main()
     finally:
-        _heed(dict.fromkeys(_SIGNALS, _leave))
+        _install(dict.fromkeys(_SIGNALS, _leave))
         flush_output()
     return code if _Received.number is None else 128 + _Received.number
 
 
-_heed(dict.fromkeys(_SIGNALS, _leave))
+_install(dict.fromkeys(_SIGNALS, _leave))

@@ -292,7 +292,7 @@ def test_stopping_what_does_not_exist_is_done_at_once_and_makes_nothing(alone: C
 def test_status_and_logs_of_a_cluster_that_is_not_there_say_how_to_make_it(alone: CommandLine) -> None:
     for verb in ("status", "logs"):
         done = alone.run("broker", verb, "--cluster", "dev")
-        says = "there is no cluster dev: make it with  lastword broker start --cluster dev"
+        says = "there is no cluster dev: create it with  lastword broker start --cluster dev"
         check_failure(alone, done, code=1, says=says)
 
 
@@ -302,7 +302,9 @@ def test_status_and_logs_of_a_cluster_that_is_not_there_say_how_to_make_it(alone
 def test_a_verb_without_a_cluster_exits_with_3_and_says_how_to_start_one(
     alone: CommandLine, words: tuple[str, ...]
 ) -> None:
-    check_failure(alone, alone.run(*words), code=3, says="no local cluster runs: start one with  lastword broker start")
+    check_failure(
+        alone, alone.run(*words), code=3, says="no local cluster is running: start one with  lastword broker start"
+    )
 
 
 def test_an_address_where_nobody_listens_exits_with_3_quickly(alone: CommandLine) -> None:

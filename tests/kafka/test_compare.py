@@ -283,7 +283,7 @@ def test_a_table_that_only_one_server_has_is_a_difference(
         assert (done.returncode, done.stdout.splitlines()) == (
             1,
             [
-                f"more: not equal, there is no such table at {two.url}",
+                f"more: not equal, no such table at {two.url}",
                 "users: equal, 0 rows at 0:0,1:0,2:0",
             ],
         )
@@ -312,7 +312,7 @@ def test_of_two_topics_keys_values_and_headers_are_compared_and_that_is_said(
         done = compare(lastword, one.url, two.url)
         assert (
             done.returncode,
-            "users: not equal, 1 row differs, 2 rows equal; by key, value and headers" in done.stdout,
+            "users: not equal, 1 row differs, 2 rows equal; compared by key, value and headers" in done.stdout,
         ) == (
             1,
             True,

@@ -117,7 +117,7 @@ def test_users_that_the_topic_refuses_end_it_and_the_line_says_how_many_were_wri
 def test_without_a_cluster_it_says_how_to_start_one(alone: CommandLine) -> None:
     done = alone.run("demo", "users", "--count", "1")
     assert (done.returncode, done.stdout) == (3, "")
-    assert "no local cluster runs: start one with  lastword broker start" in done.stderr
+    assert "no local cluster is running: start one with  lastword broker start" in done.stderr
 
 
 def test_no_users_at_all_a_second_is_refused(lastword: CommandLine, topic_name: str) -> None:

@@ -44,26 +44,31 @@ def test_two_names_for_the_cluster_are_a_usage_error(named: CommandLine, connect
     done = named.run("count", "t", "--cluster", "three", "--bootstrap-servers", connection.bootstrap_servers)
     assert (done.returncode, done.stderr) == (
         2,
-        "lastword: --cluster and --bootstrap-servers name two clusters: give one of them\n",
+        "lastword: --cluster and --bootstrap-servers choose two clusters: use only one of these options\n",
     )
     config = named.home / "client.properties"
     config.write_text(f"bootstrap.servers={NOBODY}\n")
     done = named.run("count", "t", "--cluster", "three", "--config", str(config))
     assert done.returncode == 2
-    assert f"{config} is for {NOBODY}, and cluster three is at {connection.bootstrap_servers}" in done.stderr
+    assert (
+        f"bootstrap.servers in {config} is {NOBODY}, but cluster three is at {connection.bootstrap_servers}"
+        in done.stderr
+    )
 
 
 def test_a_name_that_no_cluster_has_is_told_with_the_nearest(named: CommandLine) -> None:
     done = named.run("count", "t", "--cluster", "tree")
     assert (done.returncode, done.stderr) == (1, "lastword: there is no cluster tree: did you mean 'three'?\n")
     done = named.run("count", "t", "--cluster", "wholly-other")
-    assert "there is no cluster wholly-other: make it with  lastword broker start --cluster wholly-other" in done.stderr
+    assert (
+        "there is no cluster wholly-other: create it with  lastword broker start --cluster wholly-other" in done.stderr
+    )
     assert named.run("count", "t", "--cluster", "../three").returncode == 2
 
 
 @pytest.mark.parametrize("text", ["", " ", ","])
 def test_an_empty_address_is_refused_and_no_other_cluster_is_taken(lastword: CommandLine, text: str) -> None:
-    empty = "is empty: give it a value, or leave it out for the local cluster"
+    empty = "is empty: set it, or leave it out to use the local cluster"
     done = lastword.run("topic", "list", "--bootstrap-servers", text)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"lastword: --bootstrap-servers {empty}\n")
     environ = {**lastword.environ, "LASTWORD_BOOTSTRAP_SERVERS": text}

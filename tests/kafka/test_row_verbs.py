@@ -310,7 +310,7 @@ def test_an_interrupted_load_says_what_was_acknowledged_and_a_watch_where_to_go_
     assert load.returncode == 130
     assert [watch.stdout.readline().split()[-2:] for _ in range(2)] == [["a", "1"], ["b", "2"]]
     watch.send_signal(signal.SIGINT)
-    assert "go on from here with  --from 0:2" in watch.communicate(timeout=120)[1]
+    assert "continue from here with  --from 0:2" in watch.communicate(timeout=120)[1]
     assert watch.returncode == 130
 
 

@@ -14,10 +14,10 @@ def test_scenario_a_the_profile_store_plays_itself_and_leaves_nothing_running(al
     assert "user-1 only v3, user-2 only v2, user-3 to user-10 v1" in played
     assert "user-1 is Alice Johnson" in played
     assert "11 live keys" in played
-    assert "cluster stopped: nothing is left running" in played
+    assert "cluster stopped; nothing is left running" in played
     status = alone.run("status")
     assert status.returncode == 3
-    assert "no local cluster runs: start one with  lastword broker start" in status.stderr
+    assert "no local cluster is running: start one with  lastword broker start" in status.stderr
 
 
 def test_scenario_a_the_demo_leaves_a_running_cluster_and_its_tables_alone(lastword: CommandLine) -> None:

@@ -250,7 +250,8 @@ def test_a_user_without_any_right_is_refused(secure: LocalCluster) -> None:
 def test_broker_start_secure_and_its_users_as_commands(alone: CommandLine) -> None:
     said = alone("broker", "start", "--secure", "--port", "0")
     config = alone.home / "clusters" / "default" / "client.properties"
-    assert said.splitlines()[-1] == f"it asks for a password; log in as its administrator with  --config {config}"
+    login = f"the cluster asks for a password; log in as its administrator with  --config {config}"
+    assert said.splitlines()[-1] == login
     # The local cluster is its administrator's.
     alone("topic", "create", "orders", "--partitions", "1")
     alone("put", "orders", "o-1", '{"cents": 5}')
@@ -309,7 +310,7 @@ def test_a_cluster_that_is_open_has_no_users(alone: CommandLine) -> None:
     for words in (("broker", "user", "list"), ("broker", "user", "add", "ann", "--read", "x")):
         refused = alone.run(*words)
         assert refused.returncode == 2
-        assert "asks nobody for a password, so it has no users" in refused.stderr
+        assert "has no passwords and no users" in refused.stderr
     team = alone.run("team", "add", "team-16")
     assert team.returncode == 2
     assert "a team needs no account there" in team.stderr

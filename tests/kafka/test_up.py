@@ -215,6 +215,6 @@ def test_the_cluster_of_a_running_up_is_not_stopped_under_it(house: House) -> No
     refused = house.line.run("broker", "stop")
     assert (refused.returncode, refused.stderr) == (
         2,
-        "lastword: cluster default is kept running by  lastword up : end that first with  lastword down\n",
+        "lastword: lastword up  keeps cluster default running: stop it with  lastword down\n",
     )
     assert house.all_run()

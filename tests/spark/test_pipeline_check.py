@@ -378,7 +378,7 @@ def test_without_a_cluster_a_file_is_checked_all_the_same(alone: CommandLine, tm
     assert (done.returncode, done.stdout) == (3, "")
     # The first session of a machine has something to say too.
     away, count = [line for line in done.stderr.splitlines() if "p.toml" in line]
-    assert away.startswith(f"{tmp_path}/p.toml:3: the topics can't be checked: no local cluster runs: ")
+    assert away.startswith(f"{tmp_path}/p.toml:3: the topics can't be checked: no local cluster is running: ")
     assert count == f"lastword: 1 mistake in {tmp_path}/p.toml"
 
 

@@ -129,4 +129,4 @@ def test_without_any_java_the_extra_java_is_named(base_only: Path, tmp_path: Pat
 def test_a_verb_that_needs_no_extra_works_without_them(base_only: Path, tmp_path: Path) -> None:
     done = run_without_extras(base_only, tmp_path / "home", "scan", "t", java=False)
     assert done.returncode == 3
-    assert done.stderr.startswith("lastword: no local cluster runs: ")
+    assert done.stderr.startswith("lastword: no local cluster is running: ")

@@ -1,4 +1,4 @@
-"""A cluster as a Python program sees it: `connect` to one, or have a local one while a `with` block lasts."""
+"""A cluster as a Python program sees it: `connect` to a running one, or start a `local` one for a `with` block."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lastword.kafka.topics.topic_changes import create_topic
 
 
 class Cluster:
-    """Tables of one Kafka cluster; the end of the `with` block closes them, and stops the cluster if it is ours."""
+    """Tables of one Kafka cluster; the end of the `with` block closes them and stops a cluster of `local`."""
 
     def __init__(
         self, connection: Connection, local_cluster: LocalCluster | None = None, *, must_answer: bool = True
@@ -30,10 +30,10 @@ class Cluster:
         return self._connection.bootstrap_servers
 
     def table(self, topic: str, *, key: str = "string", value: str = "json") -> Table:
-        """The table in a topic that exists; codecs are string, json, bytes and int."""
+        """The table of an existing topic; codecs are string, json, bytes and int."""
         if self._must_answer:
             self._connection.topic(topic)
-        # What belongs to a temporary cluster goes with it.
+        # Replicas of a temporary cluster are deleted with it.
         replicas = self._local.folder / "replicas" if self._local is not None and self._local.temporary else None
         table = Table(self._connection, topic, key=key, value=value, replicas=replicas)
         self._tables.append(table)
@@ -50,7 +50,7 @@ class Cluster:
         value: str = "json",
         exist_ok: bool = False,
     ) -> Table:
-        """Makes a compacted topic and gives its table; with `exist_ok` one that is there is taken as it is."""
+        """Creates a compacted topic and returns its table; with `exist_ok` an existing topic is used unchanged."""
         try:
             create_topic(
                 self._connection, topic, partitions=partitions, replication=replication, settings=settings or {}
@@ -76,9 +76,9 @@ class Cluster:
 
 
 def connect(bootstrap_servers: str, *, must_answer: bool = True, **client_settings: Any) -> Cluster:
-    """A cluster that runs already; settings in librdkafka's names, dots as underscores (`sasl_username="..."`).
+    """A running cluster; settings have librdkafka's names with underscores for dots (`sasl_username="..."`).
 
-    With `must_answer=False` it may be away for now: for a program that has a replica on disk to go on with.
+    With `must_answer=False` the cluster may be unreachable at first: for a program that has a replica on disk.
     """
     properties = {name.replace("_", "."): value for name, value in client_settings.items()}
     connection = Connection(bootstrap_servers=bootstrap_servers, properties=properties)
@@ -96,11 +96,11 @@ def local(
     secure: bool = False,
     home: Path | None = None,
 ) -> Cluster:
-    """A local cluster that ends with this process, however it ends.
+    """A local cluster that stops with this process, however the process ends.
 
-    Without a name it is a fresh one that leaves nothing behind; with a name its topics are kept under the home. One
-    that runs already, because someone else started it, is used and goes on running. A `secure` one asks for passwords,
-    and this program is its administrator.
+    Without a name the cluster is new and leaves nothing behind; with a name its topics are kept in the home. A cluster
+    that another process started is used, and keeps running. A `secure` cluster asks for passwords, and this program is
+    its administrator.
     """
     base = home or default_home()
     if name is None:

@@ -1,4 +1,4 @@
-"""A table: a compacted topic with a key codec and a value codec, to write and to ask."""
+"""A table: a compacted topic with a key codec and a value codec, to write and to read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GivenHeaders = Mapping[str, str | bytes | None] | Sequence[tuple[str, str | byte
 
 
 class Table:
-    """Str keys and JSON values unless told otherwise. Thread-safe; close it, or use it with `with`."""
+    """Str keys and JSON values by default. Thread-safe; close it, or use it with `with`."""
 
     def __init__(
         self,
@@ -39,61 +39,61 @@ class Table:
         value: str = "json",
         replicas: Path | None = None,
     ) -> None:
-        """`replicas` is the folder for replicas that are not told where to live; a folder of the home by default."""
+        """`replicas` is the folder of replicas without a folder of their own; by default it is in the home."""
         self.topic = topic
         self._connection = connection
         self._key_codec = codec_named(key)
         self._value_codec = codec_named(value)
         self._writer: Writer | None = None
-        self._making = threading.Lock()
+        self._lock = threading.Lock()
         self._replicas_folder = replicas
         self._replicas: list[Replica] = []
 
     def put(self, key: Any, value: Any, headers: GivenHeaders | None = None) -> Ack:
-        """Writes the value and returns when it is acknowledged by all in-sync replicas.
+        """Writes the value and returns when all in-sync replicas have acknowledged it.
 
-        `headers` are a mapping, or pairs as a `Row` has them: of these a name may come twice.
+        `headers` are a mapping, or pairs as in a `Row`, where a name may repeat.
         """
-        return self._writing().write(
+        return self._open_writer().write(
             self._key_codec.encode_key(key), self._value_codec.encode(value), _headers(headers)
         )
 
     def delete(self, key: Any, headers: GivenHeaders | None = None) -> Ack:
-        """Writes a tombstone, whether or not the key is there."""
-        return self._writing().write(self._key_codec.encode(key), None, _headers(headers))
+        """Writes a tombstone, whether or not the key exists."""
+        return self._open_writer().write(self._key_codec.encode(key), None, _headers(headers))
 
     def put_many(self, rows: Iterable[tuple[Any, Any]]) -> int:
-        """Writes (key, value) pairs at full speed; returns how many were acknowledged, all of them unless it raises."""
+        """Writes (key, value) pairs at full speed; returns the number of acknowledged rows, which is all, or raises."""
         encode_key, encode_value = self._key_codec.encode_key, self._value_codec.encode
         return load(self._connection, self.topic, (Write(encode_key(key), encode_value(value)) for key, value in rows))
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The newest value of a key, read from the key's own partition; `default` for one that is not there."""
+        """The newest value of a key, read from the key's own partition; `default` if the key does not exist."""
         row = self.row(key)
         return default if row is None else row.value
 
     def row(self, key: Any) -> Row | None:
         """The newest row of a key, or None."""
-        wanted = self._key_codec.encode(key)
-        record = fold_topic(self._connection, self.topic, key=wanted, all_partitions=False).rows.get(wanted)
+        key_bytes = self._key_codec.encode(key)
+        record = fold_topic(self._connection, self.topic, key=key_bytes, all_partitions=False).rows.get(key_bytes)
         return None if record is None else self._row(record)
 
     def scan(self, prefix: str | bytes = b"") -> Iterator[Row]:
-        """The live rows in key order, at the last stable offsets; holds the table in memory while it runs."""
-        wanted = prefix.encode() if isinstance(prefix, str) else prefix
+        """The live rows in key order, as of the last stable offsets; holds the table in memory while it runs."""
+        prefix_bytes = prefix.encode() if isinstance(prefix, str) else prefix
         rows = fold_topic(self._connection, self.topic).rows
         for key in sorted(rows):
-            if key.startswith(wanted):
+            if key.startswith(prefix_bytes):
                 yield self._row(rows[key])
 
     def count(self) -> int:
-        """How many keys are live, exactly."""
+        """The exact number of live keys."""
         return len(fold_topic(self._connection, self.topic).rows)
 
     def watch(self, start: Position | str | None = None) -> Iterator[Row]:
         """Puts and deletes as they are committed, from now or from a position, without end.
 
-        Partitions that the position does not name are watched from now on.
+        Partitions that the position does not name start now.
         """
         begin = Position.parse(start) if isinstance(start, str) else start
         for batch in follow(self._connection, self.topic, start=begin):
@@ -113,9 +113,9 @@ class Table:
         transaction_patience_s: float = _DEFAULTS.transaction_patience_s,
         check_every_s: float = _DEFAULTS.check_every_s,
     ) -> Replica:
-        """A durable local copy that follows the topic, as a Mapping; returns when it is ready, or at once.
+        """A durable local copy that follows the topic, as a Mapping; with `wait` it is ready on return.
 
-        Without a folder it lives under the home, one for each cluster and topic, and has one owner at a time.
+        The default folder is in the home, one for each cluster and topic. One process can use a folder at a time.
         """
         replica = Replica(
             self._connection,
@@ -132,7 +132,7 @@ class Table:
                 check_every_s=check_every_s,
             ),
         )
-        with self._making:
+        with self._lock:
             self._replicas = [*(each for each in self._replicas if not each.is_closed), replica]
         if wait:
             try:
@@ -155,8 +155,8 @@ class Table:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _writing(self) -> Writer:
-        with self._making:
+    def _open_writer(self) -> Writer:
+        with self._lock:
             if self._writer is None:
                 self._writer = Writer(self._connection, self.topic)
             return self._writer
@@ -169,12 +169,12 @@ class Table:
         return row_of(record, self._key_codec, self._value_codec)
 
 
-def _folder(given: Path | str) -> Path:
-    if not isinstance(given, Path | str) or not str(given):
-        raise BadInput(f"folder={given!r}: give the path of a folder")
-    return Path(given).expanduser().absolute()
+def _folder(path: Path | str) -> Path:
+    if not isinstance(path, Path | str) or not str(path):
+        raise BadInput(f"folder={path!r} is not a path: pass the path of a folder")
+    return Path(path).expanduser().absolute()
 
 
-def _headers(given: GivenHeaders | None) -> Headers:
-    pairs = given.items() if isinstance(given, Mapping) else given or ()
+def _headers(headers: GivenHeaders | None) -> Headers:
+    pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
     return tuple((header_name(name), text.encode() if isinstance(text, str) else text) for name, text in pairs)

@@ -17,12 +17,12 @@ from typing import TextIO
 from lastword import __version__
 from lastword.core.errors import BadInput, BrokerFailed, LastwordError
 
-# verb -> (module of this package, what it does). The help shows them in this order.
+# verb -> (module of this package, what the verb does). The help shows them in this order.
 VERBS: dict[str, tuple[str, str]] = {
-    "up": ("local.up", "run it all: cluster, users, pipeline, HTTP; until Ctrl-C (--detach returns when ready)"),
-    "down": ("local.up", "end what `up` started"),
-    "status": ("local.up", "what runs, since when, how often it was started again, and its log"),
-    "broker": ("local.broker", "the local Kafka cluster alone: start, stop, status, logs, users"),
+    "up": ("local.up", "run everything: cluster, users, pipeline, HTTP; until Ctrl-C (--detach returns when ready)"),
+    "down": ("local.up", "stop what `up` started"),
+    "status": ("local.up", "what runs, since when, how often it was restarted, and its log"),
+    "broker": ("local.broker", "the local Kafka cluster: start, stop, status, logs, users"),
     "topic": ("rows.topic", "topics: create, describe, alter, list, delete, explain, compact"),
     "put": ("rows.row_writes", "write a row"),
     "delete": ("rows.row_writes", "delete a row, with a tombstone"),
@@ -35,10 +35,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "records": ("rows.log_reads", "the raw log: every record, tombstone and gap"),
     "sql": ("spark.sql", "Spark SQL over topics as tables"),
     "export": ("spark.export", "a table as Parquet, Delta, CSV or JSON lines, by Spark"),
-    "run": ("spark.run", "a pipeline on Spark, exactly once; --check says what is wrong with its file"),
+    "run": ("spark.run", "a pipeline on Spark, exactly once; --check lists the mistakes in its file"),
     "serve": ("serve", "HTTP over one or more tables"),
-    "compare": ("compare", "are two instances of `serve` equal"),
-    "board": ("teams.board", "the board of the teams: badges, actions, numbers, and what was refused"),
+    "compare": ("compare", "whether two instances of `serve` have the same rows"),
+    "board": ("teams.board", "the board of the teams: badges, actions, numbers, and refused records"),
     "team": ("teams.team", "accounts for outside teams on a secure cluster"),
     "demo": ("demo", "scenarios that play themselves, and generated users"),
     "bench": ("bench", "benchmarks, side by side with the alternative"),
@@ -51,14 +51,17 @@ usage: lastword VERB ...        lastword VERB --help shows its options and an ex
 
 {verbs}
 
-Verbs about rows and topics take --cluster NAME, or --bootstrap-servers HOST:PORT and --config FILE; without,
-they use the local cluster `default`.
+Verbs about rows and topics take --cluster NAME, or --bootstrap-servers HOST:PORT and --config FILE. Without these
+options they use the local cluster `default`.
 Start with:  lastword up --detach   then   lastword scan user-profiles
 """
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one command; the exit code: 0 done, 1 not so, 2 bad usage or input, 3 nobody could be reached."""
+    """Runs one command and returns its exit code.
+
+    0 done, 1 not found or a check failed, 2 bad usage or input, 3 the cluster or server can't be reached.
+    """
     words = sys.argv[1:] if argv is None else argv
     # A stream that the caller closed is None in Python.
     sys.stdout = sys.stdout or _nowhere()
@@ -73,16 +76,20 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader of our pipe has seen enough (`lastword dump t | head`). Nothing more may be written to it.
+        # The reader of our pipe has closed it (`lastword dump t | head`): write nothing more.
         _drop_output()
         return 0
     except MemoryError:
-        _print_error(LastwordError("out of memory: this takes more of it than this machine, or its limit, gives"))
+        _print_error(
+            LastwordError("out of memory: run the command on a machine, or with a limit, that has more memory")
+        )
         return 1
     except OSError as failure:
         _drop_output()
         where = f"{failure.filename}: " if failure.filename else ""
-        _print_error(LastwordError(f"{where}{failure.strerror or failure}: check the disk, the folder and its rights"))
+        _print_error(
+            LastwordError(f"{where}{failure.strerror or failure}: check the disk, the folder and its permissions")
+        )
         return 1
 
 
@@ -113,7 +120,7 @@ def _nowhere() -> TextIO:
 
 
 def flush_output() -> None:
-    """Leaves nothing for Python to write when it ends: it would complain of a reader that is gone."""
+    """Writes what is left now: at its end Python would print an error if the reader is gone."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -127,7 +134,7 @@ def _drop_output() -> None:
 def _print_error(error: LastwordError) -> None:
     sys.stdout.flush()
     if sys.stderr.isatty():
-        # Over what is left of a progress line.
+        # Overwrites the rest of a progress line.
         sys.stderr.write("\r\x1b[K")
     print(f"lastword: {error}", file=sys.stderr)
     if isinstance(error, BrokerFailed):

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 DEFAULT_CLUSTER = "default"
 NO_LOCAL_CLUSTER = (
-    "no local cluster runs: start one with  lastword broker start  "
-    "(or everything with  lastword up), or name one with --cluster or --bootstrap-servers"
+    "no local cluster is running: start one with  lastword broker start  (or everything with  lastword up), "
+    "or choose a cluster with --cluster or --bootstrap-servers"
 )
 
 
 def connection(args: argparse.Namespace) -> Connection:
-    """The cluster that the options name, with settings of a killed command put back first."""
+    """The cluster that the options choose; first puts back settings that a killed command left changed there."""
     from lastword.cli.output import note
     from lastword.kafka.compaction.journal import restore_left_behind
 
@@ -33,15 +33,15 @@ def connection(args: argparse.Namespace) -> Connection:
 
 
 def _named_connection(args: argparse.Namespace) -> Connection:
-    """An option beats the environment, and that beats the settings file; else the local cluster `default`."""
+    """Options first, then the environment, then the settings file, then the local cluster `default`."""
     from lastword.kafka.client.connection import Connection
 
     if args.cluster is not None and args.bootstrap_servers is not None:
-        raise BadInput("--cluster and --bootstrap-servers name two clusters: give one of them")
+        raise BadInput("--cluster and --bootstrap-servers choose two clusters: use only one of these options")
     servers = _given("--bootstrap-servers", args.bootstrap_servers)
     config = _given("--config", args.config)
     if args.cluster is None:
-        # With --cluster the environment counts for nothing: its login would be one for another cluster.
+        # --cluster ignores the environment: its login would be for another cluster.
         servers = servers or _given("LASTWORD_BOOTSTRAP_SERVERS", os.environ.get("LASTWORD_BOOTSTRAP_SERVERS"))
         config = config or _given("LASTWORD_CONFIG", os.environ.get("LASTWORD_CONFIG"))
     properties = read_properties(Path(config)) if config else {}
@@ -52,17 +52,17 @@ def _named_connection(args: argparse.Namespace) -> Connection:
     local = _local_connection(args.cluster)
     if in_file not in (None, local.bootstrap_servers):
         raise BadInput(
-            f"{config} is for {in_file}, and cluster {args.cluster} is at {local.bootstrap_servers}: give --cluster or "
-            "--config, or remove bootstrap.servers from the file"
+            f"bootstrap.servers in {config} is {in_file}, but cluster {args.cluster} is at {local.bootstrap_servers}: "
+            "use only one of --cluster and --config, or remove bootstrap.servers from the file"
         )
-    # Unless the settings say who asks, it is the administrator of the local cluster.
+    # Without a login in the settings the user is the administrator of the local cluster.
     return replace(local, properties={**local.properties, **properties})
 
 
 def _given(source: str, text: str | None) -> str | None:
-    """What was given there, None if nothing was; BadInput for an empty text: the command would take another cluster."""
+    """The text, if there is one; BadInput if it is empty, because the command would then use another cluster."""
     if text is not None and not text.strip(", "):
-        raise BadInput(f"{source} is empty: give it a value, or leave it out for the local cluster")
+        raise BadInput(f"{source} is empty: set it, or leave it out to use the local cluster")
     return text
 
 
@@ -73,21 +73,21 @@ def read_properties(path: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as failure:
         reason = failure.strerror if isinstance(failure, OSError) else "not UTF-8 text"
         raise BadInput(f"client settings {path}: {reason}: check --config or LASTWORD_CONFIG") from None
-    settings: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text or text.startswith("#"):
             continue
-        name, found, value = text.partition("=")
-        if not found or not name.strip():
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
             # The line itself is not shown: it may hold a password.
-            raise BadInput(f"{path}:{number}: not name=value: write one client setting a line")
-        settings[name.strip()] = value.strip()
-    return settings
+            raise BadInput(f"{path}:{number}: this line is not name=value: write one client setting on each line")
+        properties[name.strip()] = value.strip()
+    return properties
 
 
 def _local_connection(name: str | None) -> Connection:
-    """For the administrator of the local cluster of that name, or of the default one."""
+    """A connection to the local cluster `name`, or to the default one, as its administrator."""
     from lastword.core.nearest import did_you_mean
     from lastword.kafka.broker.cluster_files import check_cluster_name, clusters_folder, load_spec, node_files
     from lastword.kafka.broker.readiness import connection_to
@@ -103,6 +103,6 @@ def _local_connection(name: str | None) -> Connection:
         raise ClusterUnreachable(NO_LOCAL_CLUSTER)
     start = f"lastword broker start --cluster {name}"
     if spec is None:
-        hint = did_you_mean(name, [each.name for each in clusters.glob("*")]) or f"make it with  {start}"
+        hint = did_you_mean(name, [each.name for each in clusters.glob("*")]) or f"create it with  {start}"
         raise NotFound(f"there is no cluster {name}: {hint}")
-    raise ClusterUnreachable(f"cluster {name} does not run: start it with  {start}")
+    raise ClusterUnreachable(f"cluster {name} is not running: start it with  {start}")

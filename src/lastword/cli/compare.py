@@ -1,4 +1,4 @@
-"""The verb `compare`: are two instances of `serve` equal."""
+"""The verb `compare`: whether two instances of `serve` have the same rows."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ _VALUE_LETTERS = 60
 def parser(verb: str) -> argparse.ArgumentParser:
     made = options.verb_parser(
         verb,
-        "Compares the rows of two servers, also while they are written to; exit code 1 if they are not equal. "
-        "A row that one side has not read yet is no difference: its position says so.",
+        "Compares the rows of two servers, also while clients write; exit code 1 if the rows differ. "
+        "A row that one server has not read yet, by its position, is not a difference.",
         """lastword compare http://127.0.0.1:8090 http://127.0.0.1:8091
 lastword compare http://127.0.0.1:8090/tables/users http://127.0.0.1:8091/tables/users --json""",
         compare,
     )
-    made.add_argument("first", metavar="URL", help="a server, or one table of it")
-    made.add_argument("second", metavar="URL", help="the one to compare it with")
+    made.add_argument("first", metavar="URL", help="address of a server, or of one table")
+    made.add_argument("second", metavar="URL", help="address of the other server or table")
     made.add_argument(
-        "--token-file", metavar="FILE", help="its first token is sent to both; lines `read TOKEN` or `write TOKEN`"
+        "--token-file",
+        metavar="FILE",
+        help="file with lines `read TOKEN` or `write TOKEN`; both servers get its first token",
     )
     options.add_json(made)
     return made
@@ -48,11 +50,11 @@ def compare(args: argparse.Namespace) -> int:
     token = read_tokens(Path(args.token_file))[0][1] if args.token_file else None
     progress = _TableProgress()
     are_equal = True
-    for outcome in compared(*addresses, token=token, tell=progress.tell):
+    for outcome in compared(*addresses, token=token, tell=progress.update):
         progress.clear()
         are_equal = are_equal and outcome.is_equal
         if args.json:
-            print_json(_told(outcome))
+            print_json(_outcome_json(outcome))
         else:
             _print(outcome, urls)
         for line in outcome.notes:
@@ -65,7 +67,7 @@ class _TableProgress:
         self._table = ""
         self._progress = ProgressLine()
 
-    def tell(self, table: str, done: int, total: int) -> None:
+    def update(self, table: str, done: int, total: int) -> None:
         if table != self._table:
             self._table, self._progress = table, ProgressLine(f"comparing {table}")
         self._progress.share(done, min(1.0, done / total) if total else None)
@@ -76,82 +78,84 @@ class _TableProgress:
 
 def _print(outcome: ComparisonOutcome, urls: tuple[str, str]) -> None:
     print(styled(_line(outcome), "green" if outcome.is_equal else "red"))
-    found = outcome.comparison
-    if found is None or not found.differences:
+    comparison = outcome.comparison
+    if comparison is None or not comparison.differences:
         return
     table = []
-    for difference in found.differences:
+    for difference in comparison.differences:
         values = _shortened(difference)
         for index, row in enumerate((difference.first, difference.second)):
             key = readable(difference.key, outcome.key_codec) if index == 0 else ""
             place = ["-", "-"] if row is None else [str(row.partition), str(row.offset)]
             table.append([f"  {key}", urls[index], *place, values[index]])
     print_table(["  KEY", "AT", "PARTITION", "OFFSET", "VALUE"], table)
-    if found.different > len(found.differences):
-        print(styled(f"  the first {len(found.differences)} of {found.different}", "dim"))
+    if comparison.different > len(comparison.differences):
+        print(styled(f"  the first {len(comparison.differences)} of {comparison.different}", "dim"))
 
 
 def _line(outcome: ComparisonOutcome) -> str:
-    found = outcome.comparison
-    if found is None:
-        return f"{outcome.table}: not equal, there is no such table at {' and '.join(outcome.missing_at)}"
-    told = f"equal, {counted(found.equal, 'row')}"
-    if found.different:
-        differ = "row differs" if found.different == 1 else "rows differ"
-        told = f"not equal, {found.different} {differ}, {counted(found.equal, 'row')} equal"
+    comparison = outcome.comparison
+    if comparison is None:
+        return f"{outcome.table}: not equal, no such table at {' and '.join(outcome.missing_at)}"
+    result = f"equal, {counted(comparison.equal, 'row')}"
+    if comparison.different:
+        differ = "row differs" if comparison.different == 1 else "rows differ"
+        result = f"not equal, {comparison.different} {differ}, {counted(comparison.equal, 'row')} equal"
     if outcome.topics is not None:
         one, two = (topic[:8] for topic in outcome.topics)
         why = f"two topics ({one} and {two}) have no common positions"
-        return f"{outcome.table}: {told}; by key, value and headers only: {why}"
-    explained = f", {counted(found.explained, 'row')} explained by a lower position" if found.explained else ""
-    if found.left:
-        explained += f", {counted(found.left, 'row')} explained by a lower log start{_log_starts(found)}"
-    return f"{outcome.table}: {told} at {found.position or 'no position'}{explained}"
+        return f"{outcome.table}: {result}; compared by key, value and headers only: {why}"
+    explained = (
+        f", {counted(comparison.explained, 'row')} explained by a lower position" if comparison.explained else ""
+    )
+    if comparison.left:
+        explained += f", {counted(comparison.left, 'row')} explained by a lower log start{_log_starts(comparison)}"
+    return f"{outcome.table}: {result} at {comparison.position or 'no position'}{explained}"
 
 
-def _log_starts(found: Comparison) -> str:
-    """The log starts of both sides, in brackets, in the partitions where they differ; nothing where they do not."""
-    one, two = found.log_starts
+def _log_starts(comparison: Comparison) -> str:
+    """The log starts of both servers in the partitions where they differ, in brackets; empty if none differ."""
+    one, two = comparison.log_starts
     apart = [p for p in sorted(one.keys() | two.keys()) if one.get(p, 0) != two.get(p, 0)]
     first, second = (",".join(f"{p}:{start.get(p, 0)}" for p in apart) for start in (one, two))
     return f" ({first} and {second})" if apart else ""
 
 
-def _told(outcome: ComparisonOutcome) -> dict[str, Any]:
-    found: Comparison | None = outcome.comparison
-    told: dict[str, Any] = {"table": outcome.table, "equal": outcome.is_equal}
-    if found is None:
-        return told | {"missing_at": list(outcome.missing_at)}
+def _outcome_json(outcome: ComparisonOutcome) -> dict[str, Any]:
+    comparison = outcome.comparison
+    fields: dict[str, Any] = {"table": outcome.table, "equal": outcome.is_equal}
+    if comparison is None:
+        return fields | {"missing_at": list(outcome.missing_at)}
     if outcome.topics is None:
-        told["position"] = str(found.position)
-        told["log_starts"] = [str(start) for start in found.log_starts]
+        fields["position"] = str(comparison.position)
+        fields["log_starts"] = [str(start) for start in comparison.log_starts]
     else:
-        told["topics"] = list(outcome.topics)
-    return told | {
-        "rows": found.equal,
-        "explained": found.explained,
-        "left": found.left,
-        "different": found.different,
+        fields["topics"] = list(outcome.topics)
+    return fields | {
+        "rows": comparison.equal,
+        "explained": comparison.explained,
+        "left": comparison.left,
+        "different": comparison.different,
         "differences": [
             {
                 "key": readable(difference.key, outcome.key_codec),
-                "first": _row_told(difference.first, _shortened(difference)[0]),
-                "second": _row_told(difference.second, _shortened(difference)[1]),
+                "first": _row_json(difference.first, _shortened(difference)[0]),
+                "second": _row_json(difference.second, _shortened(difference)[1]),
             }
-            for difference in found.differences
+            for difference in comparison.differences
         ],
     }
 
 
-def _row_told(row: ComparedRow | None, value: str) -> dict[str, Any] | None:
+def _row_json(row: ComparedRow | None, value: str) -> dict[str, Any] | None:
     if row is None:
         return None
-    told = {"partition": row.partition, "offset": row.offset, "timestamp": row.timestamp, "value": value}
-    return told | ({"headers": json.loads(row.headers)} if row.headers else {})
+    fields = {"partition": row.partition, "offset": row.offset, "timestamp": row.timestamp, "value": value}
+    return fields | ({"headers": json.loads(row.headers)} if row.headers else {})
 
 
 def _shortened(difference: Difference) -> tuple[str, str]:
-    """Both values as they are read, with the headers where only those differ, cut to where they do."""
+    """Both values as text, cut to the place where they differ; with headers if only the headers differ."""
     rows = (difference.first, difference.second)
     values, headers = {row and row.value for row in rows}, {row and row.headers for row in rows}
     first, second = (_text(row, with_headers=len(values) == 1 < len(headers)) for row in rows)
@@ -159,7 +163,7 @@ def _shortened(difference: Difference) -> tuple[str, str]:
     if difference.first is not None and difference.second is not None:
         both = zip(first, second, strict=False)
         begin = next((at for at, (one, two) in enumerate(both) if one != two), min(len(first), len(second)))
-    # With something before it, to see where in the value it is.
+    # Twenty characters before the difference show where in the value it is.
     begin = begin - 20 if begin > _VALUE_LETTERS - 20 else 0
     return _cut(first, begin), _cut(second, begin)
 
@@ -167,10 +171,10 @@ def _shortened(difference: Difference) -> tuple[str, str]:
 def _text(row: ComparedRow | None, *, with_headers: bool) -> str:
     if row is None:
         return "no row"
-    told = row.value
+    text = row.value
     if with_headers:
-        told += b" with the headers " + row.headers if row.headers else b" without headers"
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in told.decode(errors="replace"))
+        text += b" with the headers " + row.headers if row.headers else b" without headers"
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text.decode(errors="replace"))
 
 
 def _cut(text: str, begin: int) -> str:

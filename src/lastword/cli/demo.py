@@ -1,4 +1,4 @@
-"""The verb `demo`: scenarios that play themselves, and generated users."""
+"""The verb `demo`: a scenario step by step, and generated users."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 def parser(verb: str) -> argparse.ArgumentParser:
     made = options.verb_parser(
         verb,
-        "Scenarios that play themselves, and generated users for the pipeline.",
+        "Plays a scenario step by step, or writes generated users for the pipeline.",
         "lastword demo profiles\nlastword demo users --rate 500",
     )
     subs = made.add_subparsers(required=True, metavar="NAME")
     profiles_ = options.sub_parser(
         subs,
         "profiles",
-        "a user-profile store, step by step, on its own topic, which it makes anew; "
-        "starts a local cluster if none runs, and stops it",
+        "play a user-profile store step by step, on its own topic, which is deleted and created again; "
+        "without a running local cluster the demo starts one, and stops it at the end",
         "lastword demo profiles",
         profiles,
     )
@@ -42,19 +42,27 @@ def _add_users(subs: options.Subs[argparse.ArgumentParser]) -> None:
     users_ = options.sub_parser(
         subs,
         "users",
-        "write generated users to a topic, after those that are there, until Ctrl-C",
+        "write generated users to a topic until Ctrl-C; a second run continues after the last user",
         "lastword demo users --rate 500\nlastword demo users --count 1000000\n"
         "lastword demo users --rate 20 --count 100 --seed 7 --topic my_users",
         users,
     )
     count = options.count_argument
-    users_.add_argument("--rate", type=count, metavar="N", help="users a second (default: as fast as possible)")
-    users_.add_argument("--count", type=count, metavar="N", help="end after so many (default: at Ctrl-C or SIGTERM)")
-    users_.add_argument("--seed", type=count, default=0, metavar="N", help="other users for each seed; default 0")
+    users_.add_argument("--rate", type=count, metavar="N", help="users per second (default: as fast as possible)")
+    users_.add_argument(
+        "--count", type=count, metavar="N", help="stop after this many users (default: at Ctrl-C or SIGTERM)"
+    )
+    users_.add_argument(
+        "--seed",
+        type=count,
+        default=0,
+        metavar="N",
+        help="seed of the generator; each seed gives other users (default 0)",
+    )
     users_.add_argument(
         "--topic",
         default="new_users",
-        help="default new_users; made with 5 partitions and 1 h of retention if it is not there",
+        help="topic to write to (default new_users); created with 5 partitions and 1 h of retention if it is missing",
     )
     options.add_connection(users_)
 
@@ -68,13 +76,15 @@ def profiles(args: argparse.Namespace) -> int:
     except ClusterUnreachable:
         if args.bootstrap_servers or args.cluster or args.config:
             raise
-        started, connection = _cluster_of_its_own()
+        started, connection = _temporary_cluster()
     try:
-        ProfilesDemo(connection=connection, home=default_home(), say=partial(_say, iter(range(1, 100)))).play()
+        ProfilesDemo(
+            connection=connection, home=default_home(), report=partial(_print_step, iter(range(1, 100)))
+        ).play()
     finally:
         if started is not None:
             started.close()
-            print("cluster stopped: nothing is left running")
+            print("cluster stopped; nothing is left running")
     return 0
 
 
@@ -82,15 +92,15 @@ def users(args: argparse.Namespace) -> int:
     from lastword.teams.users.user_topic import write_users
 
     connection = cluster_choice.connection(args)
-    ended: list[int] = []
+    signals: list[int] = []
 
-    def end(number: int, _frame: object) -> None:
-        ended.append(number)
-        # Once more, and it does not wait for what is not acknowledged yet.
+    def stop(number: int, _frame: object) -> None:
+        signals.append(number)
+        # A second signal does not wait for outstanding acknowledgements.
         signal.signal(number, signal.default_int_handler)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, end)
+        signal.signal(number, stop)
     progress = ProgressLine("users")
     written = write_users(
         connection,
@@ -98,7 +108,7 @@ def users(args: argparse.Namespace) -> int:
         seed=args.seed,
         count=args.count,
         per_second=args.rate,
-        stopped=lambda: bool(ended),
+        stopped=lambda: bool(signals),
         progress=lambda done: progress.count(done, args.count),
     )
     progress.clear()
@@ -107,24 +117,24 @@ def users(args: argparse.Namespace) -> int:
     return 0
 
 
-def _cluster_of_its_own() -> tuple[LocalCluster, Connection]:
-    """A fresh cluster on a free port: the play needs none of the user's, and leaves nothing behind."""
+def _temporary_cluster() -> tuple[LocalCluster, Connection]:
+    """A fresh cluster on a free port, which leaves nothing behind."""
     from lastword.kafka.broker.local_cluster import LocalCluster
 
     progress = ProgressLine()
     cluster = LocalCluster.fresh(default_jars(default_home()), "demo", tell=progress.line)
     try:
-        began = cluster.start(port=0)
+        start = cluster.start(port=0)
     except BaseException:
         cluster.close()
         raise
     progress.clear()
-    print(f"cluster ready after {began.seconds:.1f} s at {began.bootstrap_servers}")
+    print(f"cluster ready after {start.seconds:.1f} s at {start.bootstrap_servers}")
     return cluster, cluster.connection
 
 
-def _say(numbers: object, title: str, command: str, seen: str) -> None:
+def _print_step(numbers: object, title: str, command: str, result: str) -> None:
     number = next(numbers)  # type: ignore[call-overload]
     print(f"{styled(f'{number:>2}. {title}', 'bold')}")
     print(f"    $ {command}")
-    print(f"    {styled(seen, 'green')}\n", flush=True)
+    print(f"    {styled(result, 'green')}\n", flush=True)

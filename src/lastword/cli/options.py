@@ -1,4 +1,4 @@
-"""Options that many verbs share, and what they mean: the connection, the codecs, the home."""
+"""Parsers of verbs, and the options that many verbs share."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     pass
 
 Run = Callable[[argparse.Namespace], int]
-Subs = argparse._SubParsersAction  # what add_subparsers gives; argparse has no public name for it
+Subs = argparse._SubParsersAction  # the type of add_subparsers(); argparse has no public name for it
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of examples as they are written."""
+    """Keeps the line breaks of examples."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=32, width=110)
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line; argparse would print the whole usage first."""
+    """Reports a mistake in one line; argparse would print the whole usage first."""
 
     def error(self, message: str) -> NoReturn:
         raise BadInput(f"{self.prog}: {message}: see  {self.prog} --help")
@@ -61,24 +61,30 @@ def sub_parser(
 
 def add_connection(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("cluster")
-    group.add_argument("--bootstrap-servers", metavar="HOST:PORT", help="the cluster (default: the local one)")
     group.add_argument(
-        "--cluster", metavar="NAME", help="the local cluster of that name, as its administrator (default: default)"
+        "--bootstrap-servers", metavar="HOST:PORT", help="address of the cluster (default: the local cluster)"
     )
     group.add_argument(
-        "--config", metavar="FILE", help="client settings in librdkafka's names (default: $LASTWORD_CONFIG)"
+        "--cluster", metavar="NAME", help="name of a local cluster, used as its administrator (default: default)"
+    )
+    group.add_argument(
+        "--config", metavar="FILE", help="file of client settings, with librdkafka's names (default: $LASTWORD_CONFIG)"
     )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="JSON for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def add_codecs(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("codecs")
-    choices = "string, json, bytes (base64), int"
-    group.add_argument("--key-codec", default="string", metavar="CODEC", help=f"{choices}; default string")
-    group.add_argument("--value-codec", default="json", metavar="CODEC", help=f"{choices}; default json")
+    choices = "string, json, bytes (base64) or int"
+    group.add_argument(
+        "--key-codec", default="string", metavar="CODEC", help=f"codec of keys: {choices} (default string)"
+    )
+    group.add_argument(
+        "--value-codec", default="json", metavar="CODEC", help=f"codec of values: {choices} (default json)"
+    )
 
 
 def codecs(args: argparse.Namespace) -> tuple[Codec, Codec]:
@@ -87,20 +93,20 @@ def codecs(args: argparse.Namespace) -> tuple[Codec, Codec]:
 
 
 def utf8(text: str) -> bytes:
-    """The text as bytes; BadInput for an argument that is not text at all."""
+    """The text as bytes; BadInput for an argument that is not UTF-8."""
     try:
         return text.encode()
     except UnicodeEncodeError:
         raise BadInput(f"{text!r} is not valid UTF-8 text: check the argument") from None
 
 
-def settings(given: list[str], *, like: str = "segment.ms=10s") -> dict[str, str]:
-    """What `--set KEY=VALUE` was given, by name."""
+def settings(arguments: list[str], *, like: str = "segment.ms=10s") -> dict[str, str]:
+    """The settings of all `--set KEY=VALUE`, by name."""
     pairs: dict[str, str] = {}
-    for text in given:
+    for text in arguments:
         utf8(text)
-        name, found, value = text.partition("=")
-        if not found or not name.strip():
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
             raise BadInput(f"--set {text!r}: write it like {like}")
         pairs[name.strip()] = value.strip()
     return pairs
@@ -115,5 +121,5 @@ def position(text: str) -> Position:
 
 def count_argument(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
     return int(text)

@@ -1,4 +1,4 @@
-"""The topics of the scenarios: made where they are missing, and else left as they are."""
+"""The topics of the scenarios: created if they are missing, never changed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.topics.topic_changes import create_topic
 
 PARTITIONS = 5
-# Whatever the writer's: every client in every language reads it without another library.
+# Whatever the writer's compression: clients of every language read gzip without another library.
 _READABLE = {"compression.type": "gzip"}
 AN_HOUR = {
     **_READABLE,
     "cleanup.policy": "delete",
     "retention.ms": "3600000",
-    # Only whole segments are dropped: one that is written for a week would keep its first hour for as long.
+    # Kafka deletes only whole segments: a segment of a week would keep its first hour for a week.
     "segment.ms": "600000",
 }
 _FRAUD = {
@@ -31,7 +31,7 @@ _FRAUD = {
 
 def make_if_missing(connection: Connection, topic: str, *, partitions: int, settings: Mapping[str, str]) -> None:
     if topic not in connection.reach().topics:
-        with suppress(AlreadyExists):  # another made it since
+        with suppress(AlreadyExists):  # another process has created it meanwhile
             create_topic(connection, topic, partitions=partitions, settings=settings)
 
 
@@ -42,11 +42,11 @@ def make_fraud_topics(connection: Connection) -> None:
 
 
 def fill_profiles(connection: Connection) -> int:
-    """The table of profiles, made and filled once: what a user wrote since then stays. The number of its rows."""
+    """Creates and fills the table of profiles once, and returns its number of rows; later writes of a user stay."""
     make_if_missing(connection, people.TABLE, partitions=people.PARTITIONS, settings=people.TOPIC_SETTINGS)
     _, end = log_bounds(connection, people.TABLE)
     with Table(connection, people.TABLE) as users:
-        # Offsets only grow: fewer than these were ever written only if an earlier one was killed while it loaded.
+        # Offsets only grow: a lower sum means that an earlier start was killed while it loaded.
         if sum(end.values()) < len(people.EVERYONE):
             users.put_many((profile["userId"], profile) for profile in people.EVERYONE)
         return users.count()

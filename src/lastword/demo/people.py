@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-# Where `up` keeps them.
+# The topic in which `up` keeps them.
 TABLE = "user-profiles"
 TOPIC_SETTINGS = {
     "cleanup.policy": "compact",

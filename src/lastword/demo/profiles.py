@@ -1,7 +1,7 @@
 """The profile scenario, step by step on a real cluster: write, update, compact, watch, delete.
 
-Each step says what it does, the command that does the same, and what was seen; a step that sees anything else than
-it must ends the demo with an error.
+Each step reports its title, the equivalent command and its result. A step with an unexpected result ends the demo with
+an error.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from lastword.kafka.topics.topic_description import list_topics
 from lastword.kafka.topics.topic_scan import scan_topic
 
 TOPIC = "demo-profiles"
-Say = Callable[[str, str, str], None]
+_ANOTHER_WRITER = "stop any other program that writes to this topic, and run the demo again"
+Report = Callable[[str, str, str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProfilesDemo:
-    """The play; `say` gets for each step what is done, the equivalent command, and what was seen."""
+    """The scenario; `report` gets the title, the equivalent command and the result of each step."""
 
     connection: Connection
     home: Path
-    say: Say
+    report: Report
 
     def play(self) -> None:
         self._create()
@@ -55,7 +56,7 @@ class ProfilesDemo:
             delete_topic(self.connection, TOPIC)
         create_topic(self.connection, TOPIC, partitions=PARTITIONS, settings=TOPIC_SETTINGS)
         settings = " ".join(f"--set {name}={value}" for name, value in TOPIC_SETTINGS.items())
-        self.say(
+        self.report(
             f"A compacted topic with {PARTITIONS} partitions",
             f"lastword topic create {TOPIC} --partitions {PARTITIONS} {settings}",
             "created",
@@ -65,18 +66,18 @@ class ProfilesDemo:
         for profile in profiles:
             users.put(profile["userId"], profile)
         first = profiles[0]
-        self.say(
+        self.report(
             title, f"lastword put {TOPIC} {first['userId']} '{json.dumps(first)}'", f"{self._records(expected)} records"
         )
 
     def _compact(self, title: str, expected: int) -> None:
-        done = compact_topic(self.connection, TOPIC, home=self.home)
-        sizes = [(p.bytes_before, p.bytes_after) for p in done.partitions]
+        compaction = compact_topic(self.connection, TOPIC, home=self.home)
+        sizes = [(p.bytes_before, p.bytes_after) for p in compaction.partitions]
         on_disk = ""
         if all(before is not None and after is not None for before, after in sizes):
             on_disk = f", {sum(b or 0 for b, _ in sizes)} -> {sum(a or 0 for _, a in sizes)} bytes on disk"
-        seen = f"{self._records(expected)} records after {done.took_s:.1f} s{on_disk}"
-        self.say(title, f"lastword topic compact {TOPIC}", seen)
+        result = f"{self._records(expected)} records after {compaction.took_s:.1f} s{on_disk}"
+        self.report(title, f"lastword topic compact {TOPIC}", result)
 
     def _show_versions(self) -> None:
         versions = {
@@ -86,11 +87,13 @@ class ProfilesDemo:
         }
         expected = {f"user-{n}": {1: 3, 2: 2}.get(n, 1) for n in range(1, 11)}
         if versions != expected:
-            raise LastwordError(f"the demo saw the versions {versions} in {TOPIC}, where it expected {expected}")
-        self.say("Who is left", f"lastword records {TOPIC}", "user-1 only v3, user-2 only v2, user-3 to user-10 v1")
+            raise LastwordError(
+                f"the demo found the versions {versions} in {TOPIC} and expected {expected}: {_ANOTHER_WRITER}"
+            )
+        self.report("Who is left", f"lastword records {TOPIC}", "user-1 only v3, user-2 only v2, user-3 to user-10 v1")
 
     def _watch(self, users: Table) -> None:
-        seen: queue.Queue[tuple[Record, float]] = queue.Queue()
+        changes: queue.Queue[tuple[Record, float]] = queue.Queue()
         _, end = log_bounds(self.connection, TOPIC)
         started, stop = threading.Event(), threading.Event()
 
@@ -98,7 +101,7 @@ class ProfilesDemo:
             for batch in follow(self.connection, TOPIC, start=end):
                 started.set()
                 for record in batch:
-                    seen.put((record, time.monotonic()))
+                    changes.put((record, time.monotonic()))
                 if stop.is_set():
                     return
 
@@ -108,17 +111,17 @@ class ProfilesDemo:
         users.put(LIVE_UPDATE["userId"], LIVE_UPDATE)
         acknowledged = time.monotonic()
         try:
-            record, arrived = seen.get(timeout=10)
+            record, arrived = changes.get(timeout=10)
         except queue.Empty:
             raise LastwordError(
-                f"the demo's watcher of {TOPIC} saw nothing for 10 s: see  lastword broker logs"
+                f"the demo's watcher of {TOPIC} got no record for 10 s: see  lastword broker logs"
             ) from None
         finally:
             stop.set()
             thread.join(timeout=5)
         name = json.loads(record.value or b"{}").get("name")
         delay_ms = max(0.0, (arrived - acknowledged) * 1000)
-        self.say(
+        self.report(
             "A watcher sees an update at once",
             f"lastword watch {TOPIC}",
             f"user-1 is {name} {delay_ms:.0f} ms after the acknowledgement",
@@ -127,16 +130,16 @@ class ProfilesDemo:
     def _delete(self, users: Table) -> None:
         users.delete("user-5")
         if users.get("user-5", "gone") != "gone":
-            raise LastwordError("the demo deleted user-5 and still reads it")
-        self.say("Delete user-5 with a tombstone", f"lastword delete {TOPIC} user-5", f"{users.count()} users")
+            raise LastwordError(f"the demo deleted user-5 from {TOPIC}, but the key is still there: {_ANOTHER_WRITER}")
+        self.report("Delete user-5 with a tombstone", f"lastword delete {TOPIC} user-5", f"{users.count()} users")
         self._compact("Compact: after delete.retention.ms and a second cleaning the tombstone itself is gone", 9)
 
     def _values_that_are_not_tombstones(self, users: Table) -> None:
         users.put("user-null", None)
         users.put("user-empty", "")
         if users.count() != 11:
-            raise LastwordError(f"the demo counted {users.count()} keys in {TOPIC}, where it expected 11")
-        self.say(
+            raise LastwordError(f"the demo counted {users.count()} keys in {TOPIC} and expected 11: {_ANOTHER_WRITER}")
+        self.report(
             "JSON null and the empty string are values, not tombstones",
             f"lastword put {TOPIC} user-null null",
             "11 live keys",
@@ -147,15 +150,15 @@ class ProfilesDemo:
         for key in ("test-a", "test-b", "test-c"):
             acks = [users.put(key, {"try": attempt}) for attempt in (1, 2)]
             if acks[0].partition != acks[1].partition:
-                raise LastwordError(f"the demo wrote {key} twice and found it in two partitions")
+                raise LastwordError(f"the demo wrote {key} twice, to two partitions of {TOPIC}: {_ANOTHER_WRITER}")
             places[key] = acks[0].partition
-        self.say(
+        self.report(
             "The same key always goes to the same partition",
             f"lastword put {TOPIC} test-a 1",
             ", ".join(f"{key} in {partition}" for key, partition in places.items()),
         )
         scan = scan_topic(self.connection, TOPIC)
-        self.say(
+        self.report(
             "How the keys spread",
             f"lastword topic describe {TOPIC} --scan",
             ", ".join(f"partition {p.partition}: {p.keys} keys in {p.records} records" for p in scan.partitions),
@@ -165,7 +168,9 @@ class ProfilesDemo:
         return [record for batch in read_log(self.connection, TOPIC) for record in batch]
 
     def _records(self, expected: int) -> int:
-        found = len(self._log())
-        if found != expected:
-            raise LastwordError(f"the demo read {found} records from {TOPIC}, where it expected {expected}")
-        return found
+        records = len(self._log())
+        if records != expected:
+            raise LastwordError(
+                f"the demo read {records} records from {TOPIC} and expected {expected}: {_ANOTHER_WRITER}"
+            )
+        return records

@@ -1,4 +1,4 @@
-"""The verb `broker`: the local cluster alone."""
+"""The verb `broker`: the local Kafka cluster."""
 
 from __future__ import annotations
 
@@ -17,53 +17,74 @@ from lastword.core.errors import BadInput, LastwordError, NotFound
 def parser(verb: str) -> argparse.ArgumentParser:
     made = options.verb_parser(
         verb,
-        "A real Apache Kafka cluster on this machine, kept under the home and reachable on loopback only.",
+        "Runs an Apache Kafka cluster on this machine. Its files are in the home, and it listens on loopback only.",
         "lastword broker start\nlastword broker start --cluster three --brokers 3 --port 19092",
     )
     subs = made.add_subparsers(required=True, metavar="ACTION")
     start_ = options.sub_parser(
         subs,
         "start",
-        "start it, or what of it is not running, and return when every broker is registered",
+        "start the brokers that are not running, and return when all are registered",
         "lastword broker start --port 0 --set log.cleaner.threads=2",
         start,
     )
-    start_.add_argument("--brokers", type=options.count_argument, metavar="N", help="how many (default 1; set once)")
     start_.add_argument(
-        "--port", type=options.count_argument, metavar="P", help="of the first broker (default 9092; 0: free ones)"
+        "--brokers",
+        type=options.count_argument,
+        metavar="N",
+        help="number of brokers (default 1); it can't change later",
+    )
+    start_.add_argument(
+        "--port",
+        type=options.count_argument,
+        metavar="P",
+        help="port of the first broker (default 9092; 0 chooses free ports)",
     )
     start_.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="any broker setting, kept for later starts; KEY= gives it back to its default",
+        help="set a broker setting, also for later starts; KEY= returns it to its default; may be repeated",
     )
     start_.add_argument(
         "--secure",
         action="store_true",
-        help="let in only who has a password (SCRAM-SHA-256) and a right; lastword is the administrator (set once)",
+        help="require a password (SCRAM-SHA-256) and rights; lastword is the administrator; it can't change later",
     )
-    start_.add_argument("--tls", action="store_true", help="with --secure: over TLS, with certificates made for it")
-    options.sub_parser(subs, "stop", "stop it in order; its topics are kept", "lastword broker stop", stop)
+    start_.add_argument(
+        "--tls", action="store_true", help="with --secure: use TLS, with certificates made for this cluster"
+    )
+    options.sub_parser(subs, "stop", "stop the cluster; its topics are kept", "lastword broker stop", stop)
     status_ = options.sub_parser(
-        subs, "status", "what runs, where; exit code 1 if not all of it", "lastword broker status", status
+        subs,
+        "status",
+        "show each broker with its address and log; exit code 1 if a broker is not running",
+        "lastword broker status",
+        status,
     )
     options.add_json(start_)
     options.add_json(status_)
     logs_ = options.sub_parser(
-        subs, "logs", "the last lines of each broker's log", "lastword broker logs --lines 50", logs
+        subs, "logs", "print the last lines of each broker's log", "lastword broker logs --lines 50", logs
     )
-    logs_.add_argument("--lines", type=options.count_argument, default=20, metavar="N", help="default 20")
+    logs_.add_argument(
+        "--lines", type=options.count_argument, default=20, metavar="N", help="number of lines (default 20)"
+    )
     options.sub_parser(
         subs,
         "fetch",
-        "fetch and verify the jars of the broker and of Spark's connector, and prepare Spark to start fast",
+        "download and verify the jars of the broker and of Spark's connector, and prepare Spark for fast starts",
         "lastword broker fetch",
         fetch,
     )
     for sub in subs.choices.values():
-        sub.add_argument("--cluster", default=cluster_choice.DEFAULT_CLUSTER, metavar="NAME", help="default: default")
+        sub.add_argument(
+            "--cluster",
+            default=cluster_choice.DEFAULT_CLUSTER,
+            metavar="NAME",
+            help="name of the cluster (default: default)",
+        )
     add_user_actions(subs)
     return made
 
@@ -72,35 +93,35 @@ def start(args: argparse.Namespace) -> int:
     progress = ProgressLine()
     cluster = this_machine.local_cluster(args.cluster, progress.line)
     settings, security = options.settings(args.set), this_machine.security(args)
-    began = cluster.start(brokers=args.brokers, port=args.port, settings=settings, security=security)
+    started = cluster.start(brokers=args.brokers, port=args.port, settings=settings, security=security)
     progress.clear()
-    if args.cluster == cluster_choice.DEFAULT_CLUSTER and len(began.started) == len(cluster.status()):
+    if args.cluster == cluster_choice.DEFAULT_CLUSTER and len(started.started) == len(cluster.status()):
         _keep_from_down(progress)
-    for warning in began.warnings:
+    for warning in started.warnings:
         note(warning)
     config = cluster.client_file
     if args.json:
         print_json(
             {
-                "bootstrap_servers": began.bootstrap_servers,
-                "started": began.started,
-                "recovered": began.recovered,
-                "cut_off": began.cut_off,
+                "bootstrap_servers": started.bootstrap_servers,
+                "started": started.started,
+                "recovered": started.recovered,
+                "cut_off": started.cut_off,
                 "config": config and str(config),
             }
         )
         return 0
-    if began.recovery is not None:
-        print(began.recovery)
-    how = f"ready after {began.seconds:.1f} s" if began.started else "was running already and is ready"
-    print(f"cluster {args.cluster}: {how} at {began.bootstrap_servers}")
+    if started.recovery is not None:
+        print(started.recovery)
+    how = f"ready after {started.seconds:.1f} s" if started.started else "was running already and is ready"
+    print(f"cluster {args.cluster}: {how} at {started.bootstrap_servers}")
     if config is not None:
-        print(f"it asks for a password; log in as its administrator with  --config {config}")
+        print(f"the cluster asks for a password; log in as its administrator with  --config {config}")
     return 0
 
 
 def _keep_from_down(progress: ProgressLine) -> None:
-    """`down` ends what `up` started, and this cluster was started here, unless it was for a running `up`."""
+    """`down` stops only what `up` started: it leaves this cluster alone, unless `up` is running."""
     upkeep = this_machine.upkeep(progress)
     if not upkeep.is_supervised:
         upkeep.disclaim_cluster()
@@ -123,9 +144,9 @@ def fetch(_args: argparse.Namespace) -> int:
         try:
             take_first_start(java, cache, spark, progress.line)
         except LastwordError as failure:
-            # Kafka needs none of it.
+            # Kafka works without Spark.
             progress.clear()
-            note(f"{failure}; everything but Spark is ready")
+            note(f"{failure}; everything except Spark is ready")
     progress.clear()
     counts = f"{len(broker)} jars of the broker and {len(spark)} of Spark's connector"
     print(f"{counts} in {cache}, for Java {java.version} from {java.origin}")
@@ -135,7 +156,7 @@ def fetch(_args: argparse.Namespace) -> int:
 def stop(args: argparse.Namespace) -> int:
     progress = ProgressLine()
     if args.cluster == cluster_choice.DEFAULT_CLUSTER and this_machine.upkeep(progress).is_running:
-        raise BadInput("cluster default is kept running by  lastword up : end that first with  lastword down")
+        raise BadInput("lastword up  keeps cluster default running: stop it with  lastword down")
     stopped = this_machine.local_cluster(args.cluster, progress.line).stop()
     print(f"cluster {args.cluster}: {f'{len(stopped)} broker(s) stopped' if stopped else 'was not running'}")
     return 0
@@ -145,7 +166,7 @@ def status(args: argparse.Namespace) -> int:
     brokers = this_machine.local_cluster(args.cluster, print).status()
     if not brokers:
         raise NotFound(
-            f"there is no cluster {args.cluster}: make it with  lastword broker start --cluster {args.cluster}"
+            f"there is no cluster {args.cluster}: create it with  lastword broker start --cluster {args.cluster}"
         )
     if args.json:
         for broker in brokers:
@@ -167,7 +188,7 @@ def logs(args: argparse.Namespace) -> int:
     brokers = this_machine.local_cluster(args.cluster, print).status()
     if not brokers:
         raise NotFound(
-            f"there is no cluster {args.cluster}: make it with  lastword broker start --cluster {args.cluster}"
+            f"there is no cluster {args.cluster}: create it with  lastword broker start --cluster {args.cluster}"
         )
     for broker in brokers:
         print(f"== broker {broker.node_id}: {broker.log}")

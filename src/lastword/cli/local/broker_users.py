@@ -1,4 +1,4 @@
-"""`broker user`: the accounts of a local cluster that asks for a password."""
+"""`broker user`: the accounts of a local cluster that was started with --secure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def add_user_actions(subs: options.Subs[argparse.ArgumentParser]) -> None:
     user: argparse.ArgumentParser = subs.add_parser(
         "user",
         help="accounts of a cluster started with --secure: add, list, remove",
-        description="Accounts of a cluster that was started with --secure: each has a password and the rights it was "
-        "given, and nothing else.",
+        description="Manages the accounts of a cluster that was started with --secure. An account has a password and "
+        "only the rights that you give it.",
         epilog="example:\n  lastword broker user add reports --read user-profiles --group reports",
         formatter_class=options.Formatter,
         allow_abbrev=False,
@@ -30,19 +30,31 @@ def add_user_actions(subs: options.Subs[argparse.ArgumentParser]) -> None:
     add = options.sub_parser(
         actions,
         "add",
-        "make an account; its client settings, with a new password, go to a file that only you can read",
+        "add an account, and write its client settings with a new password to a file that only you can read",
         "lastword broker user add reports --read user-profiles --read orders --group reports",
         add_user_,
     )
-    add.add_argument("name")
-    for option, right in (("--read", "a topic it may read"), ("--write", "a topic it may write")):
+    add.add_argument("name", help="name of the account")
+    for option, right in (("--read", "a topic that the account may read"), ("--write", "a topic that it may write")):
         add.add_argument(option, action="append", default=[], metavar="TOPIC", help=f"{right}; may be repeated")
-    add.add_argument("--group", action="append", default=[], metavar="GROUP", help="a consumer group it may use")
-    listing = options.sub_parser(actions, "list", "every account and its rights", "lastword broker user list", list_)
-    remove = options.sub_parser(
-        actions, "remove", "take its password and its rights", "lastword broker user remove reports", remove_
+    add.add_argument(
+        "--group",
+        action="append",
+        default=[],
+        metavar="GROUP",
+        help="a consumer group that the account may use; may be repeated",
     )
-    remove.add_argument("name")
+    listing = options.sub_parser(
+        actions, "list", "list the accounts and their rights", "lastword broker user list", list_
+    )
+    remove = options.sub_parser(
+        actions,
+        "remove",
+        "remove an account with its password and rights",
+        "lastword broker user remove reports",
+        remove_,
+    )
+    remove.add_argument("name", help="name of the account")
     for parser in (add, listing):
         options.add_json(parser)
     for parser in (add, listing, remove):
@@ -68,7 +80,7 @@ class Account(NamedTuple):
 
 
 def make_account(connection: Connection, name: str, rights: Rights) -> Account:
-    """Makes a user, with a file that says how it logs in, and that only we can read."""
+    """Makes a user, and a file with the user's login that only its owner can read."""
     from lastword.kafka.broker.security import account_file, login_like, write_client_file
     from lastword.kafka.broker.users import add_user
 
@@ -104,19 +116,19 @@ def remove_(args: argparse.Namespace) -> int:
     try:
         remove_user(connection, args.name)
     finally:
-        # Also where another command was cut off before it came to this.
+        # Also if an earlier command was killed before it removed the file.
         account_file(default_home(), str(connection.reach().cluster_id), args.name).unlink(missing_ok=True)
     print(f"user {args.name}: removed")
     return 0
 
 
 def _administered(args: argparse.Namespace) -> Connection:
-    """The cluster that was named in any way; BadInput for one that was reached without a password."""
+    """The chosen cluster; BadInput for a cluster without passwords."""
     connection = cluster_choice.connection(args)
     connection.reach()
     if "sasl.username" not in connection.properties:
         raise BadInput(
-            f"{connection.bootstrap_servers} asks nobody for a password, so it has no users: start another with  "
+            f"the cluster at {connection.bootstrap_servers} has no passwords and no users: start a secure one with  "
             "lastword broker start --secure --cluster NAME"
         )
     return connection

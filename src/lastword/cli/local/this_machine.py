@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def security(args: argparse.Namespace) -> Security | None:
-    """What --secure and --tls ask for; None when they are not given."""
+    """The security that --secure and --tls choose; None without these options."""
     if args.tls and not args.secure:
-        raise BadInput("--tls is about a cluster that asks for passwords: give --secure, too")
+        raise BadInput("--tls works only with --secure: add --secure")
     return None if not args.secure else "scram-tls" if args.tls else "scram"
 
 
@@ -31,7 +31,7 @@ def local_cluster(name: str, tell: Callable[[str], None], *, owned: bool = False
 
 
 def upkeep(progress: ProgressLine) -> Upkeep:
-    """What `up` runs on the local cluster."""
+    """The parts that `up` runs on this machine."""
     from lastword.up.control import Upkeep
 
     return Upkeep(folder=default_home() / "up", tell=progress.line, show=progress.step)

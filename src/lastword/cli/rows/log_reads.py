@@ -29,15 +29,15 @@ def _watch_parser() -> argparse.ArgumentParser:
         "lastword watch user-profiles\nlastword watch user-profiles --from 0:18,1:5,2:9 --json",
         watch,
     )
-    made.add_argument("topic")
+    made.add_argument("topic", help="name of the topic")
     made.add_argument(
         "--from",
         dest="start",
         type=options.position,
         metavar="POSITION",
-        help="start there, and now in partitions it does not name",
+        help="start at this position; partitions that it does not name start now",
     )
-    made.add_argument("--limit", type=options.count_argument, help="end after so many changes")
+    made.add_argument("--limit", type=options.count_argument, help="stop after this many changes")
     options.add_json(made)
     return made
 
@@ -46,12 +46,12 @@ def watch(args: argparse.Namespace) -> int:
     from lastword.kafka.client.reading import follow, log_bounds
 
     connection = cluster_choice.connection(args)
-    # Said in full, so that the place to go on from is known for every partition.
+    # With every partition, so that the position to continue from is complete.
     reached = {**log_bounds(connection, args.topic)[1], **(args.start or {})}
     try:
         _print_changes(args, follow(connection, args.topic, start=Position(reached)), reached)
     except KeyboardInterrupt:
-        note(f"go on from here with  --from {Position(reached)}")
+        note(f"continue from here with  --from {Position(reached)}")
         raise
     return 0
 
@@ -64,9 +64,9 @@ def _print_changes(args: argparse.Namespace, batches: Iterator[list[Record]], re
             if args.json:
                 print_line(row_json(record, key_codec, value_codec, placed=True))
             else:
-                act = styled("delete", "red") if record.is_tombstone else styled("put   ", "green")
+                change = styled("delete", "red") if record.is_tombstone else styled("put   ", "green")
                 value = "" if record.is_tombstone else readable(record.value, value_codec)
-                print(f"{when(record.timestamp)}  {act}  {_key(record, key_codec)}  {value}".rstrip())
+                print(f"{when(record.timestamp)}  {change}  {_key(record, key_codec)}  {value}".rstrip())
             reached[record.partition] = record.offset + 1
         sys.stdout.flush()
         if left is not None:
@@ -78,20 +78,20 @@ def _print_changes(args: argparse.Namespace, batches: Iterator[list[Record]], re
 def _records_parser() -> argparse.ArgumentParser:
     made = options.verb_parser(
         "records",
-        "Prints the raw log, partition by partition: committed records, tombstones as such, gaps as gaps.",
+        "Prints the raw log, partition by partition: committed records, tombstones and gaps.",
         "lastword records user-profiles\nlastword records user-profiles --partition 2 --from 2:18 --json",
         records,
     )
-    made.add_argument("topic")
-    made.add_argument("--partition", type=options.count_argument, help="only this one")
+    made.add_argument("topic", help="name of the topic")
+    made.add_argument("--partition", type=options.count_argument, help="read only this partition")
     made.add_argument(
         "--from",
         dest="start",
         type=options.position,
         metavar="POSITION",
-        help="start there, in the partitions it names (default: log start)",
+        help="start at this position, and read only the partitions that it names (default: the start of the log)",
     )
-    made.add_argument("--limit", type=options.count_argument, help="at most so many records")
+    made.add_argument("--limit", type=options.count_argument, help="print at most this many records")
     options.add_json(made)
     return made
 
@@ -103,8 +103,8 @@ def records(args: argparse.Namespace) -> int:
     connection = cluster_choice.connection(args)
     first, last = log_bounds(connection, args.topic)
     seen = 0
-    for partition in _chosen(args, first):
-        due = (args.start or first).get(partition, first.get(partition, 0))
+    for partition in _partitions(args, first):
+        expected = (args.start or first).get(partition, first.get(partition, 0))
         for batch in read_log(connection, args.topic, partitions=[partition], start=args.start, stop=last):
             for record in batch:
                 if seen == args.limit:
@@ -112,40 +112,40 @@ def records(args: argparse.Namespace) -> int:
                 if args.json:
                     print_line(row_json(record, key_codec, value_codec, placed=True))
                 else:
-                    _print_gap(partition, due, record.offset)
+                    _print_gap(partition, expected, record.offset)
                     value = readable(record.value, value_codec)
                     value = styled(value, "dim") if record.is_tombstone else value
                     place = f"{partition:>3}  {record.offset:>8}  {when(record.timestamp):<23}"
-                    print(f"{place}  {_key(record, key_codec)}  {value}{_shown_headers(record.headers)}")
-                due = record.offset + 1
+                    print(f"{place}  {_key(record, key_codec)}  {value}{_readable_headers(record.headers)}")
+                expected = record.offset + 1
                 seen += 1
         if not args.json:
-            _print_gap(partition, due, last[partition])
+            _print_gap(partition, expected, last[partition])
     if not args.json:
         print(styled(f"{seen} records", "dim"))
     return 0
 
 
-def _chosen(args: argparse.Namespace, known: Position) -> list[int]:
-    """The partition that was asked for, or those that the position names, or all."""
+def _partitions(args: argparse.Namespace, log_start: Position) -> list[int]:
+    """The partition of --partition, or the partitions of --from, or all."""
     if args.partition is not None:
         return [args.partition]
-    return list(args.start if args.start is not None else known)
+    return list(args.start if args.start is not None else log_start)
 
 
 def _key(record: Record, codec: Codec) -> str:
     return "<no key>" if record.key is None else readable(record.key, codec)
 
 
-def _shown_headers(headers: Headers) -> str:
+def _readable_headers(headers: Headers) -> str:
     pairs = ", ".join(
         f"{name}={'null' if value is None else value.decode(errors='replace')}" for name, value in headers
     )
     return styled(f"  [{pairs}]", "dim") if pairs else ""
 
 
-def _print_gap(partition: int, due: int, found: int) -> None:
-    if found > due:
-        span = f"{due}" if found == due + 1 else f"{due}-{found - 1}"
+def _print_gap(partition: int, expected: int, offset: int) -> None:
+    if offset > expected:
+        span = f"{expected}" if offset == expected + 1 else f"{expected}-{offset - 1}"
         text = f"{partition:>3}  {span:>8}  -- gap: compacted away, aborted, or transaction markers"
         print(styled(text, "dim"))

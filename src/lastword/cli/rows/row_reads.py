@@ -35,14 +35,16 @@ def parser(verb: str) -> argparse.ArgumentParser:
 def _get_parser() -> argparse.ArgumentParser:
     made = options.verb_parser(
         "get",
-        "Prints the newest value of a key, reading only the key's partition; exit code 1 if it is not there.",
+        "Prints the newest value of a key, and reads only the key's partition; exit code 1 if the key does not exist.",
         "lastword get user-profiles user-1\nlastword get user-profiles user-1 --json",
         get,
     )
-    made.add_argument("topic")
-    made.add_argument("key")
+    made.add_argument("topic", help="name of the topic")
+    made.add_argument("key", help="key of the row")
     made.add_argument(
-        "--all-partitions", action="store_true", help="for topics whose writers used another partitioner than Java's"
+        "--all-partitions",
+        action="store_true",
+        help="search all partitions, for topics whose writers did not use Java's partitioner",
     )
     options.add_json(made)
     return made
@@ -71,13 +73,13 @@ def get(args: argparse.Namespace) -> int:
 def _scan_parser() -> argparse.ArgumentParser:
     made = options.verb_parser(
         "scan",
-        "Prints the rows of a table in key order, at the position where the log ended when the scan began.",
+        "Prints the rows of a table in key order, as of the end of the log when the scan began.",
         "lastword scan user-profiles\nlastword scan user-profiles --prefix user-1 --limit 5 --json",
         scan,
     )
-    made.add_argument("topic")
-    made.add_argument("--prefix", default="", help="only keys that start with this text")
-    made.add_argument("--limit", type=options.count_argument, help="at most so many rows")
+    made.add_argument("topic", help="name of the topic")
+    made.add_argument("--prefix", default="", help="print only keys that start with this text")
+    made.add_argument("--limit", type=options.count_argument, help="print at most this many rows")
     options.add_json(made)
     return made
 
@@ -105,8 +107,8 @@ def scan(args: argparse.Namespace) -> int:
 
 
 def _count_parser() -> argparse.ArgumentParser:
-    made = options.verb_parser("count", "Prints how many keys are live.", "lastword count user-profiles", count)
-    made.add_argument("topic")
+    made = options.verb_parser("count", "Prints the number of live keys.", "lastword count user-profiles", count)
+    made.add_argument("topic", help="name of the topic")
     options.add_json(made)
     return made
 
@@ -127,7 +129,7 @@ def _dump_parser() -> argparse.ArgumentParser:
         "lastword dump user-profiles > users.jsonl\nlastword load user-profiles-copy users.jsonl",
         dump,
     )
-    made.add_argument("topic")
+    made.add_argument("topic", help="name of the topic")
     return made
 
 
@@ -148,12 +150,12 @@ def dump(args: argparse.Namespace) -> int:
 
 
 def _readable(record: Record, codec: Codec) -> str:
-    """The value alone on standard output is data, so what the codec can't read is an error and not a placeholder."""
+    """The value as text. Standard output is data, so an unreadable value is an error and not a placeholder."""
     try:
         codec.decode(record.value or b"")
     except DecodeError as damage:
-        hint = "see it with --value-codec string or bytes, or with --json"
-        raise DecodeError(f"the value is {damage}: {hint}") from None
+        hint = "show it with --value-codec string or bytes, or with --json"
+        raise DecodeError(f"the {codec.name} codec can't read the value ({damage}): {hint}") from None
     return readable(record.value, codec)
 
 
@@ -165,5 +167,5 @@ def _folded(args: argparse.Namespace) -> FoldedTable:
     progress.clear()
     warn_of_split_keys(args.topic, folded, codec_named(args.key_codec))
     if folded.keyless_records:
-        note(f"{folded.keyless_records} records have no key and are in no table: see them with  lastword records")
+        note(f"{folded.keyless_records} records have no key and are not in the table: show them with  lastword records")
     return folded

@@ -30,14 +30,14 @@ def parser(verb: str) -> argparse.ArgumentParser:
 def _put_parser() -> argparse.ArgumentParser:
     made = options.verb_parser(
         "put",
-        "Writes a row and prints where it stands once all in-sync replicas have it.",
+        "Writes a row, and prints its partition and offset when all in-sync replicas have it.",
         """lastword put user-profiles user-1 '{"name": "Alice"}'
 lastword put settings theme dark --value-codec string --header source=cli""",
         put,
     )
-    made.add_argument("topic")
-    made.add_argument("key")
-    made.add_argument("value", help="JSON unless --value-codec says otherwise")
+    made.add_argument("topic", help="name of the topic")
+    made.add_argument("key", help="key of the row")
+    made.add_argument("value", help="the value, as JSON unless --value-codec chooses another codec")
     _add_headers(made)
     options.add_json(made)
     return made
@@ -51,12 +51,12 @@ def put(args: argparse.Namespace) -> int:
 def _delete_parser() -> argparse.ArgumentParser:
     made = options.verb_parser(
         "delete",
-        "Deletes a row by writing a tombstone, whether or not the key is there.",
+        "Deletes a row by writing a tombstone, whether or not the key exists.",
         "lastword delete user-profiles user-5",
         delete,
     )
-    made.add_argument("topic")
-    made.add_argument("key")
+    made.add_argument("topic", help="name of the topic")
+    made.add_argument("key", help="key of the row")
     _add_headers(made)
     options.add_json(made)
     return made
@@ -69,28 +69,28 @@ def delete(args: argparse.Namespace) -> int:
 def _load_parser() -> argparse.ArgumentParser:
     made = options.verb_parser(
         "load",
-        "Writes rows from a file (- for standard input), one on each line. As JSON lines: "
-        '{"key": "user-1", "value": {"age": 25}}, with "headers": [["source", "crm"]] if there are any. '
+        "Writes rows from a file (- for standard input), one row on each line. A JSON line is "
+        '{"key": "user-1", "value": {"age": 25}}, with "headers": [["source", "crm"]] if the record has headers. '
         '{"key": "user-1", "tombstone": true} deletes the row; "value": null is the JSON value null, and deletes '
-        'nothing. Raw bytes are "key_base64" and "value_base64". Or as key:value lines, where a value that is the text '
-        "of --null-marker deletes the row. Blank lines hold no row. A mistake stops the load with the number of its "
-        f"line; the rows before it are written. A line has {MAX_LINE_BYTES // 2**20} MiB at most.",
+        'nothing. Raw bytes are "key_base64" and "value_base64". In a key:value line the value of --null-marker '
+        "deletes the row. Blank lines are skipped. A mistake stops the load and the error names the line; the rows "
+        f"before it are written. A line has at most {MAX_LINE_BYTES // 2**20} MiB.",
         """lastword load user-profiles users.jsonl
 echo '{"key": "user-5", "tombstone": true}' | lastword load user-profiles -
 printf 'user-1:{"age": 25}\\nuser-2:NULL\\n' | lastword load user-profiles - --null-marker NULL
 lastword dump user-profiles | lastword load user-profiles-copy -""",
         load,
     )
-    made.add_argument("topic")
-    made.add_argument("file", help="- for standard input")
+    made.add_argument("topic", help="name of the topic")
+    made.add_argument("file", help="file to read, or - for standard input")
     made.add_argument(
         "--format",
         choices=["auto", "kv", "jsonl"],
         default="auto",
-        help="JSON lines, or key:value lines; auto: JSON lines if the first character is {",
+        help="jsonl: JSON lines; kv: key:value lines; auto (default): JSON lines if the first character is {",
     )
-    made.add_argument("--separator", default=":", help="between key and value in kv lines; default :")
-    made.add_argument("--null-marker", metavar="TEXT", help="the value that means a tombstone in kv lines")
+    made.add_argument("--separator", default=":", help="text between key and value in kv lines (default :)")
+    made.add_argument("--null-marker", metavar="TEXT", help="value that deletes the row in kv lines")
     options.add_json(made)
     return made
 
@@ -99,7 +99,7 @@ def load(args: argparse.Namespace) -> int:
     from lastword.kafka.client import loading
 
     if not args.separator:
-        raise BadInput("--separator is empty: give the text between key and value")
+        raise BadInput("--separator is empty: set it to the text between key and value")
     connection = cluster_choice.connection(args)
     progress = ProgressLine("loading")
     times: list[float] = []
@@ -137,14 +137,14 @@ def _write(args: argparse.Namespace, value: bytes | None) -> int:
 
 
 def _add_headers(made: argparse.ArgumentParser) -> None:
-    made.add_argument("--header", action="append", default=[], metavar="K=V", help="a header; may be repeated")
+    made.add_argument("--header", action="append", default=[], metavar="K=V", help="add a header; may be repeated")
 
 
-def _headers(given: list[str]) -> Headers:
+def _headers(arguments: list[str]) -> Headers:
     pairs = []
-    for text in given:
-        name, found, value = text.partition("=")
-        if not found or not name:
+    for text in arguments:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
             raise BadInput(f"--header {text!r}: write it like source=cli")
         options.utf8(name)
         pairs.append((name, options.utf8(value)))
@@ -153,32 +153,32 @@ def _headers(given: list[str]) -> Headers:
 
 def _opened(name: str) -> AbstractContextManager[BinaryIO]:
     if name == "-" and sys.stdin is None:
-        raise BadInput("standard input is closed: give a file")
+        raise BadInput("standard input is closed: name a file instead of -")
     if name == "-":
         return nullcontext(sys.stdin.buffer)
     try:
         return Path(name).open("rb", buffering=1024 * 1024)
     except OSError as failure:
-        raise BadInput(f"{name}: {failure.strerror}: give a file, or - for standard input") from None
+        raise BadInput(f"{name}: {failure.strerror}: name a readable file, or - for standard input") from None
 
 
 def _share_read(file: BinaryIO, size: int) -> float | None:
-    """How much of a file has been read, from 0 to 1; None for a pipe, whose end nobody knows."""
+    """How much of a file has been read, from 0 to 1; None for a pipe, whose length is unknown."""
     return min(1.0, file.tell() / size) if size else None
 
 
 def _writes(args: argparse.Namespace, lines: Iterable[bytes], *, at_start: Callable[[], None]) -> Iterator[Write]:
-    """The writes that the lines ask for; blank lines hold no row and are passed over."""
+    """The writes of the lines; blank lines are skipped."""
     key_codec, value_codec = options.codecs(args)
-    form = None if args.format == "auto" else args.format
+    line_format = None if args.format == "auto" else args.format
     at_start()
     for number, line in enumerate(lines, 1):
         text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
         if text.isspace():
             continue
-        if form is None:
-            form = "jsonl" if text.lstrip().startswith(b"{") else "kv"
-        if form == "jsonl":
+        if line_format is None:
+            line_format = "jsonl" if text.lstrip().startswith(b"{") else "kv"
+        if line_format == "jsonl":
             yield write_of_json_line(text, number, key_codec, value_codec)
         else:
             yield write_of_kv_line(

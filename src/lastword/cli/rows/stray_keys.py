@@ -1,4 +1,4 @@
-"""What the verbs that read rows say of keys that are not where Java's partitioner puts them, or in two partitions."""
+"""Warnings about keys outside the partition where Java's partitioner puts them, and about keys in two partitions."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ if TYPE_CHECKING:
     from lastword.kafka.client.connection import Connection
     from lastword.kafka.client.reading import FoldedTable
 
-# A key that is not in its own partition is looked for in the others for so many seconds.
+# How long a key that is not in its own partition is searched in the others.
 _LOOK_ELSEWHERE_S = 2.0
 
 
 def not_found(args: argparse.Namespace, connection: Connection, key: bytes, progress: ProgressLine) -> NotFound:
-    """Says whether the key is in another partition than its own, as far as a short look shows."""
+    """The error, which says whether a short search found the key in another partition."""
     from lastword.kafka.topics.stray_keys import look_elsewhere
 
     if args.all_partitions:
         return NotFound(f"no key {args.key!r} in {args.topic}")
-    found = look_elsewhere(connection, args.topic, key, within_s=_LOOK_ELSEWHERE_S, progress=progress.count)
+    search = look_elsewhere(connection, args.topic, key, within_s=_LOOK_ELSEWHERE_S, progress=progress.count)
     progress.clear()
-    home = f"{args.topic}[{found.home}], where Java's partitioner (murmur2) puts it"
-    if found.row is not None:
+    home = f"{args.topic}[{search.home}], where Java's partitioner (murmur2) puts it"
+    if search.row is not None:
         return NotFound(
-            f"no key {args.key!r} in {home}, but it is in {args.topic}[{found.row.partition}]: another partitioner "
+            f"no key {args.key!r} in {home}, but it is in {args.topic}[{search.row.partition}]: another partitioner "
             "wrote it there, or partitions were added; read it with --all-partitions"
         )
-    if not found.is_certain:
+    if not search.is_certain:
         return NotFound(
-            f"no key {args.key!r} in {home}; the other partitions are too long for a short look: if its writer used "
-            "another partitioner, add --all-partitions"
+            f"no key {args.key!r} in {home}; the other partitions were too large to search in {_LOOK_ELSEWHERE_S:g} s: "
+            "if its writer used another partitioner, add --all-partitions"
         )
     return NotFound(f"no key {args.key!r} in {args.topic}")
 
 
 def warn_of_split_keys(topic: str, folded: FoldedTable, codec: Codec) -> None:
-    """Keys in two partitions: the row that counts may be another than its writers meant."""
+    """Warns of keys in two partitions: the row that counts may not be the one that its writers meant."""
     advice = (
-        "partitions were added, or writers disagree on the partitioner: let every writer use murmur2 (Java's; "
+        "partitions were added, or writers use different partitioners: let every writer use murmur2 (Java's; "
         "partitioner=murmur2_random in librdkafka) and copy the table into a new topic with  "
         f"lastword dump {topic}  and  lastword load"
     )
     if keys := folded.split_keys:
-        note(f"warning: {_some(keys, codec)} with live rows in two partitions, of which the later one counts: {advice}")
+        note(f"warning: {_some(keys, codec)} with live rows in two partitions; the later row counts: {advice}")
     if keys := folded.deleted_elsewhere:
         note(
-            f"warning: {_some(keys, codec)} with a row in one partition and a later delete in another, which removes "
-            f"nothing there, so the older value counts: {advice}, and delete there what should be gone"
+            f"warning: {_some(keys, codec)} with a row in one partition and a later delete in another; the delete does "
+            f"not remove the row, so the older value counts: {advice}, and delete the unwanted keys there"
         )
 
 
 def _some(keys: frozenset[bytes], codec: Codec) -> str:
-    """How many, and the first of them."""
+    """The number of keys, and the first key."""
     first = readable(min(keys), codec)
     return f"1 key ({first})" if len(keys) == 1 else f"{len(keys)} keys (the first is {first})"

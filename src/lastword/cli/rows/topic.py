@@ -1,4 +1,4 @@
-"""The verb `topic`: making, describing, changing and compacting topics."""
+"""The verb `topic`: create, describe, change and compact topics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lastword.core.home import default_home
 def parser(verb: str) -> argparse.ArgumentParser:
     made = options.verb_parser(
         verb,
-        "Topics, compacted by default.",
+        "Creates, describes, changes and compacts topics. A new topic is compacted unless its settings say otherwise.",
         "lastword topic create user-profiles --partitions 3 --set segment.ms=1h\n"
         "lastword topic describe user-profiles --scan\n"
         "lastword topic explain delete.retention.ms",
@@ -25,13 +25,13 @@ def parser(verb: str) -> argparse.ArgumentParser:
     _add_create(subs)
     _add_describe(subs)
     _add_alter(subs)
-    list_ = options.sub_parser(subs, "list", "every topic", "lastword topic list", list_topics)
-    list_.add_argument("--internal", action="store_true", help="also Kafka's own")
+    list_ = options.sub_parser(subs, "list", "list all topics", "lastword topic list", list_topics)
+    list_.add_argument("--internal", action="store_true", help="also list Kafka's internal topics")
     options.add_json(list_)
     delete_ = options.sub_parser(
-        subs, "delete", "remove a topic with all its records", "lastword topic delete old", delete
+        subs, "delete", "delete a topic with all its records", "lastword topic delete old", delete
     )
-    delete_.add_argument("name")
+    delete_.add_argument("name", help="name of the topic")
     _add_explain(subs)
     _add_compact(subs)
     for name, sub in subs.choices.items():
@@ -44,13 +44,23 @@ def _add_create(subs: options.Subs[argparse.ArgumentParser]) -> None:
     made = options.sub_parser(
         subs,
         "create",
-        "make a compacted topic",
+        "create a compacted topic",
         "lastword topic create user-profiles --partitions 3 --set segment.ms=10s --set min.cleanable.dirty.ratio=0.01",
         create,
     )
-    made.add_argument("name")
-    made.add_argument("--partitions", type=options.count_argument, metavar="N", help="default 3; choose for good")
-    made.add_argument("--replication", type=options.count_argument, metavar="N", help="default 3, or fewer brokers")
+    made.add_argument("name", help="name of the topic")
+    made.add_argument(
+        "--partitions",
+        type=options.count_argument,
+        metavar="N",
+        help="number of partitions (default 3); adding some later moves keys",
+    )
+    made.add_argument(
+        "--replication",
+        type=options.count_argument,
+        metavar="N",
+        help="replicas of each partition (default 3, or the number of brokers if that is less)",
+    )
     _add_set(made)
 
 
@@ -74,14 +84,16 @@ def _add_describe(subs: options.Subs[argparse.ArgumentParser]) -> None:
     made = options.sub_parser(
         subs,
         "describe",
-        "its settings, and for each partition where it is, what it holds and what it weighs",
+        "show the settings of a topic, and the brokers, offsets and size of each partition",
         "lastword topic describe user-profiles --scan",
         describe,
     )
-    made.add_argument("name")
-    made.add_argument("--scan", action="store_true", help="read the log: records, distinct keys, how keys spread")
+    made.add_argument("name", help="name of the topic")
+    made.add_argument("--scan", action="store_true", help="read the log, and count records and keys in each partition")
     made.add_argument(
-        "--all", action="store_true", help="every setting, not only those of compaction and those changed"
+        "--all",
+        action="store_true",
+        help="show every setting (default: those of compaction, and those that were changed)",
     )
     options.add_json(made)
 
@@ -105,9 +117,9 @@ def describe(args: argparse.Namespace) -> int:
     print_table(
         ["SETTING", "VALUE", "FROM"],
         [
-            [name, now.value, now.comes_from]
-            for name, now in topic.settings.items()
-            if args.all or name in TOPIC_SETTINGS or now.comes_from == "topic"
+            [name, setting.value, setting.comes_from]
+            for name, setting in topic.settings.items()
+            if args.all or name in TOPIC_SETTINGS or setting.comes_from == "topic"
         ],
     )
     print()
@@ -127,7 +139,7 @@ def describe(args: argparse.Namespace) -> int:
         ],
     )
     if topic.no_sizes_because:
-        note(f"sizes on disk are not known: {topic.no_sizes_because}")
+        note(f"sizes on disk are unknown: {topic.no_sizes_because}")
     if scan is not None:
         print()
         print_table(
@@ -139,7 +151,7 @@ def describe(args: argparse.Namespace) -> int:
         if scan.strayed_keys:
             note(
                 f"{scan.strayed_keys} keys are not where Java's partitioner (murmur2) puts them: another partitioner "
-                "wrote them, or partitions were added since; read such a key with  lastword get --all-partitions"
+                "wrote them, or partitions were added later; read such a key with  lastword get --all-partitions"
             )
     return 0
 
@@ -152,11 +164,17 @@ def _add_alter(subs: options.Subs[argparse.ArgumentParser]) -> None:
         "lastword topic alter user-profiles --set delete.retention.ms=7d --reset segment.ms",
         alter,
     )
-    made.add_argument("name")
+    made.add_argument("name", help="name of the topic")
     _add_set(made)
-    made.add_argument("--reset", action="append", default=[], metavar="KEY", help="give a setting back to its default")
-    made.add_argument("--partitions", type=options.count_argument, metavar="N", help="more than now")
-    made.add_argument("--yes-move-keys", action="store_true", help="accept that more partitions move keys")
+    made.add_argument(
+        "--reset", action="append", default=[], metavar="KEY", help="return a setting to its default; may be repeated"
+    )
+    made.add_argument(
+        "--partitions", type=options.count_argument, metavar="N", help="new number of partitions, more than now"
+    )
+    made.add_argument(
+        "--yes-move-keys", action="store_true", help="confirm that more partitions move keys to other partitions"
+    )
 
 
 def alter(args: argparse.Namespace) -> int:
@@ -206,11 +224,11 @@ def _add_explain(subs: options.Subs[argparse.ArgumentParser]) -> None:
     made = options.sub_parser(
         subs,
         "explain",
-        "what a compaction setting means, its default, range and recommendation",
+        "explain a setting of compaction: its meaning, default, range and recommendation",
         "lastword topic explain\nlastword topic explain delete.retention.ms",
         explain,
     )
-    made.add_argument("setting", nargs="?", help="all of them without it")
+    made.add_argument("setting", nargs="?", help="name of the setting (default: explain all)")
 
 
 def explain(args: argparse.Namespace) -> int:
@@ -224,10 +242,10 @@ def explain(args: argparse.Namespace) -> int:
 
 
 _RIGHTS_TO_COMPACT = """\
-rights it needs, where the cluster has ACLs:
+rights that the user needs, on a cluster with ACLs:
   on the topic: Read, Write, Describe, DescribeConfigs, AlterConfigs
   on the transactional id lastword-compact-TOPIC: Write, Describe
-  on the cluster: Describe, only for the sizes on disk; DescribeConfigs, only to see a cleaner that is off"""
+  on the cluster: Describe, only to show the sizes on disk; DescribeConfigs, only to notice a disabled cleaner"""
 
 
 def _add_compact(subs: options.Subs[argparse.ArgumentParser]) -> None:
@@ -239,8 +257,8 @@ def _add_compact(subs: options.Subs[argparse.ArgumentParser]) -> None:
         compact,
     )
     made.epilog = f"{made.epilog}\n\n{_RIGHTS_TO_COMPACT}"
-    made.add_argument("name")
-    made.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds to wait; default 60")
+    made.add_argument("name", help="name of the topic")
+    made.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds to wait (default 60)")
     options.add_json(made)
 
 
@@ -248,9 +266,9 @@ def compact(args: argparse.Namespace) -> int:
     from lastword.kafka.compaction.on_demand import compact_topic
 
     if not args.timeout > 0:
-        raise BadInput(f"--timeout {args.timeout:g}: give seconds, more than 0")
+        raise BadInput(f"--timeout {args.timeout:g} is not more than 0: set it to a number of seconds")
     progress = ProgressLine()
-    done = compact_topic(
+    compaction = compact_topic(
         cluster_choice.connection(args),
         args.name,
         home=default_home(),
@@ -259,24 +277,28 @@ def compact(args: argparse.Namespace) -> int:
     )
     progress.clear()
     if args.json:
-        print_json(asdict(done))
+        print_json(asdict(compaction))
         return 0
     print_table(
         ["PARTITION", "RECORDS BEFORE", "AFTER", "BYTES BEFORE", "AFTER", "WHY NOT SMALLER"],
         [
             [p.partition, p.before.records, p.after.records, size(p.bytes_before), size(p.bytes_after), p.why or ""]
-            for p in done.partitions
+            for p in compaction.partitions
         ],
     )
-    for sentence in done.notes:
+    for sentence in compaction.notes:
         note(sentence)
-    before = sum(p.before.records for p in done.partitions)
-    after = sum(p.after.records for p in done.partitions)
-    print(f"{before} records became {after} in {done.took_s:.1f} s")
+    before = sum(p.before.records for p in compaction.partitions)
+    after = sum(p.after.records for p in compaction.partitions)
+    print(f"{before} records became {after} in {compaction.took_s:.1f} s")
     return 0
 
 
 def _add_set(made: argparse.ArgumentParser) -> None:
     made.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting; times as 10s, 7d; sizes as 64MiB"
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="set a topic setting, like segment.ms=10s or segment.bytes=64MiB; may be repeated",
     )
