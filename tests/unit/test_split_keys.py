@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lastword.core.record import Record
-from lastword.core.split_keys import merged
+from lastword.core.split_keys import TIE_BREAK, merged, tie_break
 
 
 def newest(*records: tuple[bytes, bytes | None, int, int]) -> dict[int, dict[bytes, Record]]:
@@ -46,3 +46,14 @@ def test_a_row_deleted_elsewhere_that_is_split_too_is_told_as_both() -> None:
         frozenset({b"a"}),
         frozenset({b"a"}),
     )
+
+
+def test_the_columns_of_the_tie_break_are_its_fields() -> None:
+    """Spark's fold sorts by these columns, the Python readers by the function: both must mean the same order."""
+    record = Record(b"a", b"1", partition=2, offset=7, timestamp=9)
+    assert tuple(getattr(record, column) for column in TIE_BREAK) == tie_break(record) == (9, 2)
+
+
+def test_of_two_rows_with_one_timestamp_the_higher_partition_is_shown() -> None:
+    found = merged(newest((b"a", b"high", 2, 5), (b"a", b"low", 0, 5)))
+    assert found.rows[b"a"].value == b"high"

@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lastword.core.position import Position
+from lastword.core.split_keys import tie_break
 
 
 class ComparedRow(NamedTuple):
@@ -94,4 +95,4 @@ def _misses(one: SideAnswer, other: SideAnswer) -> bool:
         return False
     # It has read the record. Whatever it read after it in that partition, the other has read too and still shows it.
     is_live = other.position.get(row.partition, 0) >= one.upto.get(row.partition, 0)
-    return is_live and (shown is None or (shown.timestamp, shown.partition) < (row.timestamp, row.partition))
+    return is_live and (shown is None or tie_break(shown) < tie_break(row))

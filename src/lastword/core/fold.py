@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lastword.core.record import Record
+from lastword.core.split_keys import tie_break
 
 
 def fold(records: Iterable[Record]) -> dict[bytes, Record]:
@@ -27,6 +28,6 @@ def fold(records: Iterable[Record]) -> dict[bytes, Record]:
         if record.value is None:
             continue
         other = state.get(key)
-        if other is None or (record.timestamp, record.partition) > (other.timestamp, other.partition):
+        if other is None or tie_break(record) > tie_break(other):
             state[key] = record
     return state

@@ -7,9 +7,27 @@ record of the key: a tombstone in one partition never removes the row in another
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from lastword.core.record import Record
+
+# Among the live rows of a key, one for each partition, the row with the greatest (timestamp, partition) is shown. All
+# readers take the tie-break from here, so all show the same row. Spark's fold takes these as the names of its columns.
+TIE_BREAK = ("timestamp", "partition")
+
+
+class InPartition(Protocol):
+    """A record, or a row, that knows its partition and timestamp."""
+
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def partition(self) -> int: ...
+
+
+def tie_break(row: InPartition) -> tuple[int, int]:
+    """The values of TIE_BREAK: of two live rows of a key the one with the greater tie-break is shown."""
+    return row.timestamp, row.partition
 
 
 class Merged(NamedTuple):
@@ -31,7 +49,7 @@ def merged(newest: dict[int, dict[bytes, Record]]) -> Merged:
         for key, records in _in_several(newest).items():
             live = [record for record in records if record.value is not None]
             if live:
-                rows[key] = latest = max(live, key=lambda record: (record.timestamp, record.partition))
+                rows[key] = latest = max(live, key=tie_break)
                 if len(live) > 1:
                     split.add(key)
                 if any(record.timestamp > latest.timestamp for record in records if record.value is None):

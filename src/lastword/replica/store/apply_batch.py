@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from rocksdict import WriteBatch
 
 from lastword.core.record import Record
+from lastword.core.split_keys import tie_break
 from lastword.replica.store.column_family import ColumnFamily
 from lastword.replica.store.database import HIDDEN_ROWS, LAST_GOOD_VALUES, PARTITION_STATES, ROWS, Database
 from lastword.replica.store.row_layout import (
     PARTITION,
-    ROW_HEAD,
     CommittedState,
     PartitionPlace,
     is_poison,
@@ -249,9 +249,4 @@ def _shown(by_partition: Mapping[int, bytes]) -> bytes | None:
     """Among live rows of one key the later (timestamp, partition) is shown."""
     if len(by_partition) < 2:
         return next(iter(by_partition.values()), None)
-    return max(by_partition.values(), key=_later)
-
-
-def _later(row: bytes) -> tuple[int, int]:
-    partition, _, timestamp, _ = ROW_HEAD.unpack_from(row)
-    return timestamp, partition
+    return max(by_partition.values(), key=lambda row: tie_break(unpack_row(b"", row)))

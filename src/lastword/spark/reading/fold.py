@@ -12,6 +12,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from lastword.core.split_keys import TIE_BREAK
 from lastword.spark.reading.records import HEADERS, has_headers
 
 TABLE_COLUMNS = ("key", "value", "partition", "offset", "timestamp")
@@ -48,7 +49,7 @@ def merge(state: DataFrame, changes: DataFrame) -> DataFrame:
 
 def shown_rows(rows: DataFrame, key: str) -> DataFrame:
     """The one row that each key shows, of the live rows that it has in several partitions."""
-    latest_first = Window.partitionBy(_HASH, key).orderBy(F.desc("timestamp"), F.desc("partition"))
+    latest_first = Window.partitionBy(_HASH, key).orderBy(*map(F.desc, TIE_BREAK))
     # Not row_number() = 1, for which Spark would sort before the shuffle too: here most keys have one row.
     later = F.lag("partition").over(latest_first)
     hashed = rows.withColumn(_HASH, F.xxhash64(key))
@@ -61,7 +62,7 @@ def _sorted_fold(keyed: DataFrame) -> DataFrame:
     of_key = Window.partitionBy(_HASH, "key").rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     is_newest = ~F.lag("partition").over(newest_first).eqNullSafe(F.col("partition"))
     # A tombstone must first beat the values it deletes, and only then is it no row.
-    place = F.struct("timestamp", "partition")
+    place = F.struct(*TIE_BREAK)
     candidate = F.when(F.col("is_newest") & F.col("value").isNotNull(), place)
     hashed = keyed.withColumn(_HASH, F.xxhash64("key"))
     folded = hashed.withColumn("is_newest", is_newest).withColumn("shown", F.max(candidate).over(of_key))
