@@ -21,7 +21,9 @@ from lastword.kafka.topics.topic_changes import create_topic
 from lastword.serve.http.limits import Limits
 from lastword.serve.http.tokens import Tokens
 from lastword.serve.running import Front, Running, TableToServe, running
-from support.asking import ask, service_of
+from lastword.serve.service import Service
+from lastword.teams.serving.board_guest import AbsentBoard, BoardGuest
+from support.asking import ask
 from support.board_reference import shown_by
 from support.boards import act, action, board_topics, counted_from_scratch, kept, stats, tell_status, write
 from support.command_line import CommandLine
@@ -46,10 +48,10 @@ def topics(connection: Connection) -> Iterator[Connection]:
 def served(topics: Connection, tmp_path: Path) -> Iterator[Running]:
     """The board beside a table."""
     wanted, front = [TableToServe.parse("stats=team_stats")], Front(port=0)
-    with running(topics, wanted, tmp_path, front, limits=Limits(heartbeat_s=2), board=lambda _: None) as made:
+    board = BoardGuest(lambda _: None)
+    with running(topics, wanted, tmp_path, front, limits=Limits(heartbeat_s=2), guests=[board]) as made:
         made.tables[0].replica.wait_until_ready(120)
-        assert made.board is not None
-        made.board.wait_until_ready(120)
+        board.live.wait_until_ready(120)
         yield made
 
 
@@ -98,11 +100,9 @@ def test_the_stream_gives_the_whole_board_at_once_and_whenever_it_has_changed(
 
 def test_a_quiet_stream_is_kept_alive_and_is_told_of_a_stop(topics: Connection, tmp_path: Path) -> None:
     limits = Limits(heartbeat_s=0.5, streams=1)
-    with running(
-        topics, [TableToServe.parse("stats=team_stats")], tmp_path, Front(port=0), limits=limits, board=lambda _: None
-    ) as made:
-        assert made.board is not None
-        made.board.wait_until_ready(120)
+    wanted, board = [TableToServe.parse("stats=team_stats")], BoardGuest(lambda _: None)
+    with running(topics, wanted, tmp_path, Front(port=0), limits=limits, guests=[board]) as made:
+        board.live.wait_until_ready(120)
         reader = ChangeReader(made.url, "/board/changes")
         assert asked(made.url, "/board/changes")["error"]["code"] == "too_many_streams"
         # Once its rates are known nothing changes any more, and only heartbeats come.
@@ -116,9 +116,9 @@ def test_a_quiet_stream_is_kept_alive_and_is_told_of_a_stop(topics: Connection, 
 
 def test_the_board_needs_a_token_like_everything_else(topics: Connection, tmp_path: Path) -> None:
     front = Front(port=0, tokens=Tokens(reading=[TOKEN], writing=[]))
-    with running(topics, [TableToServe.parse("stats=team_stats")], tmp_path, front, board=lambda _: None) as made:
-        assert made.board is not None
-        made.board.wait_until_ready(120)
+    wanted, board = [TableToServe.parse("stats=team_stats")], BoardGuest(lambda _: None)
+    with running(topics, wanted, tmp_path, front, guests=[board]) as made:
+        board.live.wait_until_ready(120)
         for path in ("/board", "/board/refused", "/board/changes"):
             assert asked(made.url, path)["error"]["code"] == "unauthorized"
         told = asked(made.url, "/board", authorization=f"Bearer {TOKEN}")
@@ -126,7 +126,7 @@ def test_the_board_needs_a_token_like_everything_else(topics: Connection, tmp_pa
 
 
 def test_without_the_option_there_is_no_board_and_a_hint() -> None:
-    service = service_of()
+    service = Service([], Limits(), guests=[AbsentBoard()])
     for path in ("/board", "/board/refused", "/board/changes"):
         told = ask(service, path)
         assert (told.status, told.code) == (404, "no_such_route")
@@ -136,9 +136,10 @@ def test_without_the_option_there_is_no_board_and_a_hint() -> None:
 
 def test_a_board_without_its_topics_is_not_served(connection: Connection, topic_name: str, tmp_path: Path) -> None:
     create_topic(connection, topic_name, partitions=1)
+    wanted = [TableToServe.parse(f"a={topic_name}")]
     with (
         pytest.raises(NotFound, match="no topic 'actions' and no topic 'team_stats'"),
-        running(connection, [TableToServe.parse(f"a={topic_name}")], tmp_path, Front(port=0), board=lambda _: None),
+        running(connection, wanted, tmp_path, Front(port=0), guests=[BoardGuest(lambda _: None)]),
     ):
         pass
 

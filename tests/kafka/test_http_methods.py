@@ -11,9 +11,9 @@ import pytest
 from lastword.api.table import Table
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
-from lastword.serve.http.routes import Kind
 from lastword.serve.running import Front, Running, TableToServe, running
-from support.addresses import ADDRESSES, METHODS, NAMELESS, allowed
+from lastword.teams.serving.board_guest import AbsentBoard
+from support.addresses import ADDRESSES, GUEST_ADDRESSES, METHODS, NAMELESS, allowed
 
 TOPIC = "test-every-method"
 LINES = b'{"key": "k", "value": 1}\n'
@@ -23,7 +23,8 @@ LINES = b'{"key": "k", "value": 1}\n'
 def served(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     create_topic(connection, TOPIC)
     folder: Path = tmp_path_factory.mktemp("methods")
-    with running(connection, [TableToServe.parse(f"users={TOPIC}")], folder, Front(port=0)) as made:
+    wanted = [TableToServe.parse(f"users={TOPIC}")]
+    with running(connection, wanted, folder, Front(port=0), guests=[AbsentBoard()]) as made:
         made.tables[0].replica.wait_until_ready(120)
         yield made
     delete_topic(connection, TOPIC)
@@ -41,15 +42,15 @@ def ask(served: Running, method: str, path: str, body: bytes | None = None) -> t
         asking.close()
 
 
-@pytest.mark.parametrize("kind", ADDRESSES)
-def test_a_route_takes_its_own_methods_and_refuses_all_others(served: Running, kind: Kind) -> None:
-    path = ADDRESSES[kind]
+@pytest.mark.parametrize("path", [*ADDRESSES.values(), *GUEST_ADDRESSES.values()])
+def test_a_route_takes_its_own_methods_and_refuses_all_others(served: Running, path: str) -> None:
+    methods = allowed(next((kind for kind, address in ADDRESSES.items() if address == path), "guest"))
     for method in METHODS:
         status, allow, _ = ask(served, method, path, None if method in ("GET", "HEAD", "TRACE") else LINES)
-        if method in allowed(kind):
+        if method in methods:
             assert (status == 405, allow) == (False, None), (method, path)
         else:
-            assert (status, allow) == (405, ", ".join(allowed(kind))), (method, path)
+            assert (status, allow) == (405, ", ".join(methods)), (method, path)
 
 
 @pytest.mark.parametrize("method", METHODS)

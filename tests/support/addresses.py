@@ -20,15 +20,14 @@ ADDRESSES: dict[Kind, str] = {
     "ready": "/ready",
     "metrics": "/metrics",
     "openapi": "/openapi.json",
-    "board": "/board",
-    "board refused": "/board/refused",
-    "board changes": "/board/changes",
     "cluster": "/cluster",
     "topic": "/topics/user-profiles",
     "compact": "/topics/user-profiles/compact",
     "console": "/",
     "console file": "/console/console.css",
 }
+# Of a guest, by the label in metrics.
+GUEST_ADDRESSES = {"board": "/board", "board refused": "/board/refused", "board changes": "/board/changes"}
 # The same addresses with a name left out.
 NAMELESS = (
     "/tables/",

@@ -15,7 +15,8 @@ from lastword.serve.http.limits import Limits
 from lastword.serve.http.routes import Kind, Route, is_write, parameters, route_of
 from lastword.serve.service import Service
 from lastword.serve.tables.keys import base64url, from_base64url, key_of, prefix_of
-from support.addresses import ADDRESSES, METHODS, NAMELESS, allowed
+from lastword.teams.serving.board_guest import AbsentBoard
+from support.addresses import ADDRESSES, GUEST_ADDRESSES, METHODS, NAMELESS, allowed
 from support.asking import ask
 
 LIMITS = Limits()
@@ -193,7 +194,7 @@ def test_a_limit_of_nothing_is_refused() -> None:
 
 
 def test_every_kind_of_route_has_an_address_that_is_tried_with_every_method() -> None:
-    assert {*get_args(Kind)} - {"nowhere"} == {*ADDRESSES}
+    assert {*get_args(Kind)} - {"guest", "nowhere"} == {*ADDRESSES}
     assert {kind: route_of(path).kind for kind, path in ADDRESSES.items()} == {kind: kind for kind in ADDRESSES}
 
 
@@ -203,6 +204,15 @@ def test_a_method_that_a_route_does_not_take_is_refused_with_those_it_takes(kind
     for method in {*METHODS} - {*allowed(kind)}:
         told = ask(service, ADDRESSES[kind], method, b"1")
         assert (told.status, told.headers.get("allow")) == (405, ", ".join(allowed(kind)))
+    service.close()
+
+
+@pytest.mark.parametrize("path", GUEST_ADDRESSES.values())
+def test_a_route_of_a_guest_is_only_read(path: str) -> None:
+    service = Service([], LIMITS, guests=[AbsentBoard()])
+    for method in {*METHODS} - {"GET", "HEAD"}:
+        told = ask(service, path, method, b"1")
+        assert (told.status, told.headers.get("allow")) == (405, "GET, HEAD")
     service.close()
 
 

@@ -16,9 +16,10 @@ from lastword.console import page_files
 from lastword.serve.http.answers import Refused
 from lastword.serve.http.error_codes import ERROR_CODES
 from lastword.serve.http.limits import Limits
-from lastword.serve.http.routes import Kind, is_write, parameters, route_of
+from lastword.serve.http.routes import Kind, Route, is_write, parameters, route_of
 from lastword.serve.openapi.document import document
 from lastword.serve.running import TableToServe
+from lastword.teams.serving.board_guest import AbsentBoard, BoardGuest
 
 PAGE = (Path(__file__).parents[2] / "docs/http.md").read_text()
 TABLES = [
@@ -26,8 +27,9 @@ TABLES = [
     for text in ("users=a", "numbers=b,key=int,value=int", "blobs=c,key=bytes,value=bytes", "objects=d,key=json")
 ]
 FILES = page_files()
-DOCUMENT: dict[str, Any] = json.loads(document(TABLES, Limits(), FILES, board=True))
-GUARDED: dict[str, Any] = json.loads(document(TABLES, Limits(), FILES, guarded=True, board=True))
+BOARD = BoardGuest(lambda _: None)
+DOCUMENT: dict[str, Any] = json.loads(document(TABLES, Limits(), FILES, guests=[BOARD]))
+GUARDED: dict[str, Any] = json.loads(document(TABLES, Limits(), FILES, guarded=True, guests=[BOARD]))
 METHODS = ("get", "head", "put", "post", "delete", "patch", "options", "trace")
 
 
@@ -41,6 +43,12 @@ def address_of(path: str) -> str:
     return (
         path.replace("{table}", "users").replace("{key}", "1").replace("{file}", "index.html").replace("{topic}", "a")
     )
+
+
+def route_for(path: str) -> Route:
+    """The route that answers a path of the document."""
+    is_of_guest = path in {route.path for route in BOARD.routes}
+    return Route("guest") if is_of_guest else route_of(address_of(path))
 
 
 def codes_in(node: Any) -> Iterator[str]:
@@ -63,14 +71,16 @@ def test_the_document_is_openapi() -> None:
 
 
 def test_every_kind_of_route_is_there() -> None:
-    assert {route_of(address_of(path)).kind for path in DOCUMENT["paths"]} == {*get_args(Kind)} - {"nowhere"}
+    guests = {route.path for route in BOARD.routes}
+    assert guests < set(DOCUMENT["paths"])
+    assert {route_for(path).kind for path in DOCUMENT["paths"]} == {*get_args(Kind)} - {"nowhere"}
 
 
 @pytest.mark.parametrize("path", DOCUMENT["paths"])
 def test_a_path_has_the_methods_that_its_route_takes(path: str) -> None:
     def taken(method: str) -> bool:
         try:
-            is_write(route_of(address_of(path)), method.upper())
+            is_write(route_for(path), method.upper())
         except Refused:
             return False
         return True
@@ -81,7 +91,7 @@ def test_a_path_has_the_methods_that_its_route_takes(path: str) -> None:
 @pytest.mark.parametrize("path", DOCUMENT["paths"])
 def test_a_path_has_the_parameters_that_its_route_knows(path: str) -> None:
     with pytest.raises(Refused) as refused:
-        parameters(route_of(address_of(path)), "unknown=1", Limits())
+        parameters(route_for(path), "unknown=1", Limits())
     known = set(refused.value.hint.removeprefix("this path takes: ").split(", ")) - {"none"}
     told = next(iter(DOCUMENT["paths"][path].values())).get("parameters", [])
     no_prefix = {"prefix"} if path in ("/tables/numbers/rows", "/tables/objects/rows") else set()
@@ -142,9 +152,11 @@ def test_the_short_routes_are_there_only_for_a_table_served_as_users() -> None:
 
 
 def test_the_routes_of_the_board_are_there_only_where_it_is_served() -> None:
-    made = json.loads(document(TABLES, Limits(), FILES))
-    assert [path for path in made["paths"] if path.startswith("/board")] == []
-    assert "board" not in made["components"]["schemas"]
+    for guests in ([], [AbsentBoard()]):
+        made = json.loads(document(TABLES, Limits(), FILES, guests=guests))
+        assert [path for path in made["paths"] if path.startswith("/board")] == []
+        schemas = made["components"]["schemas"]
+        assert ("board" in schemas, "board" in schemas["cluster"]["properties"]) == (False, bool(guests))
 
 
 def test_every_example_is_of_its_schema() -> None:

@@ -19,6 +19,7 @@ from lastword.core.home import default_home
 
 if TYPE_CHECKING:
     from lastword.serve.running import Running
+    from lastword.teams.serving.board_guest import BoardGuest
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
@@ -90,6 +91,7 @@ def serve(args: argparse.Namespace) -> int:
     from lastword.serve.http.limits import Limits
     from lastword.serve.http.tokens import tokens_of
     from lastword.serve.running import Front, TableToServe, running
+    from lastword.teams.serving.board_guest import AbsentBoard, BoardGuest
 
     tables = [TableToServe.parse(text) for text in args.table]
     access_log = AccessLog(sys.stdout.buffer) if args.access_log else None
@@ -108,10 +110,11 @@ def serve(args: argparse.Namespace) -> int:
     # With Python's default a read waits up to 5 ms whenever a batch of records is being applied.
     sys.setswitchinterval(0.0005)
     try:
-        tell = (lambda what: note(f"board: {what}")) if args.board else None
+        board = BoardGuest(lambda line: note(f"board: {line}")) if args.board else None
+        guests = [board or AbsentBoard()]
         limits = Limits(unsent_bytes=args.unsent_mb * 1024 * 1024)
-        with running(connection, tables, folder, front, limits=limits, board=tell, home=default_home()) as served:
-            _attend(served)
+        with running(connection, tables, folder, front, limits=limits, guests=guests, home=default_home()) as served:
+            _attend(served, board)
     except KeyboardInterrupt:
         if access_log is not None:
             access_log.close()
@@ -130,12 +133,12 @@ def _default_folder(cluster_id: str, port: int) -> Path:
     return default_home() / "served" / cluster_id / str(port)
 
 
-def _is_ready(served: Running) -> bool:
+def _is_ready(served: Running, board: BoardGuest | None) -> bool:
     tables = all(table.replica.state.name == "ready" for table in served.tables)
-    return tables and (served.board is None or served.board.is_ready)
+    return tables and (board is None or board.live.is_ready)
 
 
-def _attend(served: Running) -> None:
+def _attend(served: Running, board: BoardGuest | None) -> None:
     """Prints when all tables are ready, and each later change of a table's state, until a signal."""
     print(f"serving {', '.join(table.name for table in served.tables)} at {served.url}", flush=True)
     print(f"the console is at {served.url}/", flush=True)
@@ -152,11 +155,11 @@ def _attend(served: Running) -> None:
                 note(f"{table.name}: {state}")
             elif state.name == "ready" and reported.pop(table.name, ""):
                 note(f"{table.name}: ready again, with {len(table.replica)} rows")
-        if not was_ready and _is_ready(served):
+        if not was_ready and _is_ready(served, board):
             was_ready = True
             parts = [f"{table.name} with {len(table.replica)} rows" for table in served.tables]
-            if served.board is not None:
-                parts.append(f"the board with {counted(len(served.board.board.teams), 'team')}")
+            if board is not None:
+                parts.append(f"the board with {counted(len(board.live.board.teams), 'team')}")
             print(f"ready: {', '.join(parts)} at {served.url}", flush=True)
         time.sleep(0.1)
     raise LastwordError(f"the HTTP server at {served.url} stopped unexpectedly: see its log, and start it again")

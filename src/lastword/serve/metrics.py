@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector
 from lastword.core.position import Position
 from lastword.replica.store.store import Store
 from lastword.serve.changes.change_streams import Streams
+from lastword.serve.guest import Guest
 from lastword.serve.http.answers import Answer, Refused
 from lastword.serve.tables.row_streams import RowStreams
 from lastword.serve.tables.served_table import ServedTable
@@ -46,12 +47,18 @@ class Metrics(Collector):
     """The answer to `/metrics`, made when it is asked for."""
 
     def __init__(
-        self, tables: Iterable[ServedTable], requests: Requests, streams: Streams, row_streams: RowStreams
+        self,
+        tables: Iterable[ServedTable],
+        requests: Requests,
+        streams: Streams,
+        row_streams: RowStreams,
+        guests: Iterable[Guest] = (),
     ) -> None:
         self._tables = tables
         self._requests = requests
         self._streams = streams
         self._row_streams = row_streams
+        self._guests = guests
         self._registry = CollectorRegistry()
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -74,6 +81,8 @@ class Metrics(Collector):
             for reason, count in reasons.items():
                 metric.add_metric([reason], count)
             yield metric
+        for guest in self._guests:
+            yield from guest.metrics()
 
     def _of_tables(self) -> Iterator[Metric]:
         ready = GaugeMetricFamily("lastword_ready", "1 when the table is ready, else 0.", labels=["table"])

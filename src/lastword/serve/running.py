@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -15,8 +15,8 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_names import refuse_illegal
 from lastword.replica.replica import Replica
 from lastword.replica.settings import ReplicaSettings
-from lastword.serve.board import ServedBoard
 from lastword.serve.cluster.cluster_answers import ServedCluster
+from lastword.serve.guest import Guest
 from lastword.serve.http.access_log import AccessLog
 from lastword.serve.http.host_check import LOOPBACK_NAMES
 from lastword.serve.http.limits import Limits
@@ -25,8 +25,6 @@ from lastword.serve.server import LOOPBACK, HttpServer, check_free
 from lastword.serve.service import Service
 from lastword.serve.tables.served_table import ServedTable, shown_topic
 from lastword.serve.tables.writes import Writes
-from lastword.teams.board.board_topics import refuse_missing
-from lastword.teams.board.live import LiveBoard
 
 # How long writes that are on their way are waited for at a stop.
 _DRAIN_S = 5.0
@@ -67,7 +65,6 @@ class Running:
     url: str
     tables: tuple[ServedTable, ...]
     server: HttpServer
-    board: LiveBoard | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,13 +98,12 @@ def running(
     front: Front,
     *,
     limits: Limits | None = None,
-    board: Callable[[str], None] | None = None,
+    guests: Sequence[Guest] = (),
     home: Path | None = None,
 ) -> Iterator[Running]:
     """The tables, served until the end of the `with` block, each with a folder of its own; not all ready at once.
 
-    With `board` the board is served too, and written; it is told what happens to it. A cluster that lives under `home`
-    is a local one.
+    The guests run as long as the tables. A cluster that lives under `home` is a local one.
     """
     _check_distinct("name", [each.name for each in wanted])
     # The folders are named after the topics.
@@ -115,21 +111,23 @@ def running(
     check_free(front.host, front.port)
     for each in wanted:
         _check_there(connection, each.topic, folder)
-    if board is not None:
-        with suppress(ClusterUnreachable):  # then it is waited for
-            refuse_missing(connection)
+    for guest in guests:
+        guest.check(connection)
     limits = limits or Limits()
     with ExitStack() as stack:
-        live = None if board is None else stack.enter_context(LiveBoard(connection, writes=True, tell=board))
         tables = [_served(stack, connection, each, folder, limits) for each in wanted]
         for table in tables:
             # All of them before the first is waited for.
             stack.callback(table.writes.stop)
-        served_board = None if live is None else ServedBoard(live)
-        cluster = ServedCluster(connection, tables, home=home, board=live is not None)
+        for guest in guests:
+            guest.start(connection, tables)
+            stack.callback(guest.close)
+        present = {guest.name: guest.is_present for guest in guests}
+        cluster = ServedCluster(connection, tables, home=home, guests=present)
         # Before the tables end, which it looks at.
         stack.callback(cluster.close)
-        service = Service(tables, limits, front.tokens, (*LOOPBACK_NAMES, front.host), served_board, cluster=cluster)
+        names = (*LOOPBACK_NAMES, front.host)
+        service = Service(tables, limits, front.tokens, names, guests=guests, cluster=cluster)
         stack.callback(service.close)
         server = HttpServer(
             service,
@@ -142,7 +140,7 @@ def running(
         stack.callback(server.stop)
         server.start()
         cluster.start()
-        yield Running(url=server.url, tables=tuple(tables), server=server, board=live)
+        yield Running(url=server.url, tables=tuple(tables), server=server)
 
 
 def _served(

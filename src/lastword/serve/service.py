@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Coroutine, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 from lastword.console import FIRST, page_files
-from lastword.serve.board import BoardStream, ServedBoard
 from lastword.serve.changes.change_streams import Stream, Streams
 from lastword.serve.changes.events import begins
 from lastword.serve.cluster.cluster_answers import ServedCluster
+from lastword.serve.guest import Guest
 from lastword.serve.http.answers import COMMON, Answer, Refused, answered_at, json_answer
 from lastword.serve.http.backpressure import Streamed
 from lastword.serve.http.bodies import Bodies
@@ -75,8 +75,8 @@ class Service:
         limits: Limits,
         tokens: Tokens | None = None,
         names: Collection[str] = LOOPBACK_NAMES,
-        board: ServedBoard | None = None,
         *,
+        guests: Sequence[Guest] = (),
         cluster: ServedCluster | None = None,
     ) -> None:
         self._tables = {table.name: table for table in tables}
@@ -87,18 +87,19 @@ class Service:
         self._bodies = Bodies(limits)
         self._waiting = PositionWaits(limits)
         self.unsent = Unsent(limits.unsent_bytes)
-        self._board = board
+        self._guests = guests
+        self._guest_routes = {route.path: route for guest in guests for route in guest.routes}
         self._cluster = cluster
         files = page_files()
         self._console = Console(files)
-        described = document(self._tables.values(), limits, files, guarded=tokens is not None, board=board is not None)
+        described = document(self._tables.values(), limits, files, guarded=tokens is not None, guests=guests)
         self._openapi = Answer(200, COMMON, described)
         # Pages take milliseconds, in which the event loop answers hundreds of point reads.
         self._paging = ThreadPoolExecutor(_PAGES, thread_name_prefix="pages")
         self.streams = Streams(limits, self._waiting)
         self._row_streams = RowStreams(limits, self._off_loop)
         self._requests = Requests()
-        self._metrics = Metrics(self._tables.values(), self._requests, self.streams, self._row_streams)
+        self._metrics = Metrics(self._tables.values(), self._requests, self.streams, self._row_streams, guests)
 
     async def answer(self, request: Request) -> Answer | Streamed:
         """The answer, whatever was asked, or a stream to be run; what is refused has the one error shape."""
@@ -106,7 +107,7 @@ class Service:
         route = NOWHERE
         told: Answer | Streamed
         try:
-            route = route_of(request.path)
+            route = self._route(request.path)
             told = await self._told(route, request)
         except Refused as refused:
             told = refused.answer(short=route.is_short or (route is NOWHERE and is_short(request.path)))
@@ -115,7 +116,7 @@ class Service:
             told = Refused("internal", "internal error").answer(short=route.is_short)
         method = request.method if request.method in METHODS else "other"
         status = told.status if isinstance(told, Answer) else 200
-        self._requests.note(route.kind, method, status, time.perf_counter() - began)
+        self._requests.note(route.label, method, status, time.perf_counter() - began)
         return told
 
     async def _told(self, route: Route, request: Request) -> Answer | Streamed:
@@ -133,12 +134,13 @@ class Service:
     async def _read(self, route: Route, given: dict[str, str], request: Request) -> Answer | Streamed:
         if route.kind in ("changes", "all changes"):
             return await self._changes(route, given, request)
-        if route.kind == "board changes":
-            return self._board_changes(request)
         if route.kind == "topic":
             answer = await self._off_loop(self._served_cluster().topic_answer, route.name)
         elif not route.table:
-            answer = self._of_all(route, request)
+            found = self._of_all(route, request)
+            if not isinstance(found, Answer):
+                return _headers_alone(found) if request.method == "HEAD" else found
+            answer = found
         else:
             table = self._table(route.table)
             if "min_position" in given:
@@ -174,7 +176,11 @@ class Service:
             raise Refused("no_such_table", "no table of this name is served")
         return table
 
-    def _of_all(self, route: Route, request: Request) -> Answer:
+    def _route(self, path: str) -> Route:
+        guest = self._guest_routes.get(path)
+        return route_of(path) if guest is None else Route("guest", name=guest.kind)
+
+    def _of_all(self, route: Route, request: Request) -> Answer | Streamed:
         match route.kind:
             case "console" | "console file":
                 name = FIRST if route.kind == "console" else route.name
@@ -182,17 +188,15 @@ class Service:
             case "health":
                 return json_answer({"status": "ok"})
             case "ready":
-                return readiness(self._tables.values(), board_is_ready=self._board is None or self._board.live.is_ready)
+                return readiness(self._tables.values(), (guest.why_not_ready() for guest in self._guests))
             case "cluster":
                 return self._served_cluster().answer()
             case "metrics":
                 return self._metrics.answer()
             case "openapi":
                 return self._openapi
-            case "board":
-                return self._served_board().answer()
-            case "board refused":
-                return self._served_board().refused_answer()
+            case "guest":
+                return self._guest_routes[request.path].answer(self.streams)
             case "tables":
                 return json_answer({"tables": [standing(table) for table in self._tables.values()]})
             case _:
@@ -236,15 +240,6 @@ class Service:
         if stream is None:
             return Answer(499, [], b"")
         return _headers_alone(stream) if request.method == "HEAD" else stream
-
-    def _board_changes(self, request: Request) -> Answer | Streamed:
-        stream = BoardStream.begin(self.streams, self._served_board(), heartbeat_s=self._limits.heartbeat_s)
-        return _headers_alone(stream) if request.method == "HEAD" else stream
-
-    def _served_board(self) -> ServedBoard:
-        if self._board is None:
-            raise Refused("no_such_route", "the board is not served here", "start the server with --board")
-        return self._board
 
     def _served_cluster(self) -> ServedCluster:
         if self._cluster is None:

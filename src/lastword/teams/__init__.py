@@ -1,4 +1,4 @@
 """The fraud scenario: generated users, a pipeline with a rule for each team, and their board.
 
-Read in this order: `parts`.
+The inner rooms in reading order: `users`, `board`, `serving`. Then `parts`.
 """

@@ -35,6 +35,7 @@ class Streams:
         self._replays = ThreadPoolExecutor(_REPLAYS, thread_name_prefix="missed changes")
         self._broadcasts: dict[str, Broadcast] = {}
         self._listeners: Counter[str] = Counter()
+        self.heartbeat_s = limits.heartbeat_s
         self.is_stopping = False
         # Of streams that no broadcast wakes.
         self.wakers: set[Callable[[], None]] = set()
@@ -45,7 +46,7 @@ class Streams:
     async def begin(self, tables: Sequence[ServedTable], begins: Mapping[str, Position], *, several: bool) -> Stream:
         """A stream that is ready to run, to be closed; Refused where it can't begin. Without a begin it does now."""
         self.admit()
-        stream = Stream(self, several=several, heartbeat_s=self._limits.heartbeat_s)
+        stream = Stream(self, several=several)
         try:
             for table in tables:
                 listener = Listener(table, self._joined(table), self._replays)
@@ -99,11 +100,11 @@ class Streams:
 class Stream:
     """What one client is sent, over one table or several."""
 
-    def __init__(self, streams: Streams, *, several: bool, heartbeat_s: float) -> None:
+    def __init__(self, streams: Streams, *, several: bool) -> None:
         self.listeners: list[Listener] = []
         self._streams = streams
         self._several = several
-        self._heartbeat_s = heartbeat_s
+        self._heartbeat_s = streams.heartbeat_s
         self._is_open = True
         self._woken = asyncio.Event()
 

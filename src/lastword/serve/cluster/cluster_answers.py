@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,22 @@ _NO_SIZES = "sizes on disk are not known: the cluster does not tell them"
 
 
 class ServedCluster:
-    """What is told of the whole is made by the thread that looks, so that asking for it takes no time."""
+    """What is told of the whole is made by the thread that looks, so that asking for it takes no time.
+
+    `guests` says of each guest by its name whether it is present.
+    """
 
     def __init__(
-        self, connection: Connection, tables: Sequence[ServedTable], *, home: Path | None = None, board: bool = False
+        self,
+        connection: Connection,
+        tables: Sequence[ServedTable],
+        *,
+        home: Path | None = None,
+        guests: Mapping[str, bool] | None = None,
     ) -> None:
         self._connection = connection
         self._tables = tables
-        self._has_board = board
+        self._guests = guests or {}
         self._watch = ClusterWatch(
             connection, home=home, lags=self._lag_of, lag_of_all=self._lag_of_all, looked=self._make
         )
@@ -121,7 +129,7 @@ class ServedCluster:
             else [{"id": broker.node_id, "address": broker.address} for broker in cluster.brokers],
             "controller": None if cluster is None else cluster.controller,
             "topics": [self._topic(topic) for topic in topics],
-            "board": self._has_board,
+            **self._guests,
             "pipelines": self._pipelines.as_json(now_ms(), time.monotonic()),
             "history": self._watch.samples.as_json(),
         }

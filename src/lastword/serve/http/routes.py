@@ -30,14 +30,12 @@ Kind = Literal[
     "ready",
     "metrics",
     "openapi",
-    "board",
-    "board refused",
-    "board changes",
     "cluster",
     "topic",
     "compact",
     "console",
     "console file",
+    "guest",
     "nowhere",
 ]
 # What a load balancer asks for, and a browser before its user has given a token: they tell nothing that needs one.
@@ -71,9 +69,6 @@ _FIXED: dict[str, Kind] = {
     "/ready": "ready",
     "/openapi.json": "openapi",
     "/metrics": "metrics",
-    "/board": "board",
-    "/board/refused": "board refused",
-    "/board/changes": "board changes",
     "/cluster": "cluster",
     f"/{SHORT}": "short rows",
 }
@@ -95,12 +90,17 @@ class Route(NamedTuple):
     table: str = ""
     # As it stands in the address; the table's key codec says which bytes it means.
     key: str = ""
-    # What else is named: a topic, a file of the console.
+    # What else is named: a topic, a file of the console, the kind of a guest's route.
     name: str = ""
 
     @property
     def is_short(self) -> bool:
         return self.kind.startswith("short")
+
+    @property
+    def label(self) -> str:
+        """The route in metrics."""
+        return self.name if self.kind == "guest" else self.kind
 
 
 NOWHERE = Route("nowhere")

@@ -1,5 +1,4 @@
 """The service as an OpenAPI document.
 
-Read in this order: `schemas`, `operations`, `change_paths`, `board_paths`, `cluster_paths`, `console_paths`,
-`document`.
+Read in this order: `schemas`, `operations`, `change_paths`, `cluster_paths`, `console_paths`, `document`.
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lastword.kafka.compaction.on_demand import STEPS
 from lastword.serve.openapi.operations import done, operation, reading
 from lastword.serve.openapi.schemas import COUNT, TIME, Node, closed, ref
@@ -39,7 +41,6 @@ _EXAMPLE: Node = {
             "tables": ["users"],
         }
     ],
-    "board": False,
     "pipelines": [],
     "history": [{"at": _AT, "bytes": 123_456, "lag": 0}],
 }
@@ -73,7 +74,8 @@ _NAMED: Node = {
 }
 
 
-def cluster_paths() -> Node:
+def cluster_paths(guests: Iterable[str]) -> Node:
+    example = _EXAMPLE | dict.fromkeys(guests, False)
     begun = done(closed({"state": {"const": "running"}, "began": TIME}), {"state": "running", "began": _AT})
     compact = operation(
         "post_topic_compact",
@@ -88,7 +90,7 @@ def cluster_paths() -> Node:
     compact["responses"] = {"202": {**begun, "description": "It has begun."}}
     return {
         "/topics/{topic}/compact": {"post": compact},
-        "/cluster": reading("cluster", "The cluster as it was seen last", done(ref("cluster"), _EXAMPLE)),
+        "/cluster": reading("cluster", "The cluster as it was seen last", done(ref("cluster"), example)),
         "/topics/{topic}": reading(
             "topic",
             "One topic, which is counted then: the next answer may have its census",
@@ -99,11 +101,12 @@ def cluster_paths() -> Node:
     }
 
 
-def cluster_schemas() -> Node:
-    return {"cluster": _cluster(), "pipeline": _pipeline(), "topic": _topic()}
+def cluster_schemas(guests: Iterable[str]) -> Node:
+    return {"cluster": _cluster(guests), "pipeline": _pipeline(), "topic": _topic()}
 
 
-def _cluster() -> Node:
+def _cluster(guests: Iterable[str]) -> Node:
+    present = {name: {"type": "boolean", "description": f"Whether /{name} is served here."} for name in guests}
     topic = closed(
         {
             "name": _TEXT,
@@ -129,7 +132,7 @@ def _cluster() -> Node:
             "brokers": {"type": "array", "items": closed({"id": COUNT, "address": _TEXT})},
             "controller": _MAYBE_COUNT,
             "topics": {"type": "array", "items": topic},
-            "board": {"type": "boolean", "description": "Whether /board is served here."},
+            **present,
             "pipelines": {"type": "array", "items": ref("pipeline")},
             "history": _history("bytes", "lag"),
         }

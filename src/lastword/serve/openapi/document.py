@@ -15,7 +15,6 @@ from lastword import __version__
 from lastword.console import PageFile
 from lastword.serve.http.limits import Limits
 from lastword.serve.http.routes import SHORT
-from lastword.serve.openapi.board_paths import board_paths, board_schemas
 from lastword.serve.openapi.change_paths import all_changes_path, changes_path
 from lastword.serve.openapi.cluster_paths import cluster_paths, cluster_schemas
 from lastword.serve.openapi.console_paths import console_paths
@@ -41,6 +40,7 @@ from lastword.serve.openapi.operations import (
 )
 from lastword.serve.openapi.schemas import (
     Described,
+    DescribedGuest,
     Node,
     bare_value,
     components,
@@ -60,22 +60,29 @@ def document(
     files: Mapping[str, PageFile],
     *,
     guarded: bool = False,
-    board: bool = False,
+    guests: Iterable[DescribedGuest] = (),
 ) -> bytes:
-    """The document as JSON; guarded: where a token is needed; board: where it is served."""
-    return msgspec.json.encode(_document(list(tables), limits, files, guarded=guarded, board=board))
+    """The document as JSON; guarded: where a token is needed."""
+    return msgspec.json.encode(_document(list(tables), limits, files, list(guests), guarded=guarded))
 
 
 def _document(
-    tables: list[Described], limits: Limits, files: Mapping[str, PageFile], *, guarded: bool, board: bool
+    tables: list[Described],
+    limits: Limits,
+    files: Mapping[str, PageFile],
+    guests: list[DescribedGuest],
+    *,
+    guarded: bool,
 ) -> Node:
-    paths = _paths_of_all(tables) | all_changes_path(tables) | cluster_paths() | console_paths(files)
-    if board:
-        paths |= board_paths()
+    names = [guest.name for guest in guests]
+    paths = _paths_of_all(tables) | all_changes_path(tables) | cluster_paths(names) | console_paths(files)
     for table in tables:
         paths |= _paths_of_rows(table, limits) | changes_path(table)
         if table.name == SHORT:
             paths |= _short_paths(table, limits)
+    present = [guest for guest in guests if guest.is_present]
+    guest_paths = {route.path: route.operations for guest in present for route in guest.routes}
+    guest_schemas = {name: schema for guest in present for name, schema in guest.schemas.items()}
     told: Node = {
         "openapi": "3.1.0",
         "info": {
@@ -87,9 +94,9 @@ def _document(
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "paths": completed(paths, guarded=guarded),
+        "paths": completed(paths, guarded=guarded) | completed(guest_paths, guarded=guarded, of_guests=True),
         "components": {
-            "schemas": components(tables, limits) | cluster_schemas() | (board_schemas() if board else {}),
+            "schemas": components(tables, limits) | cluster_schemas(names) | guest_schemas,
             "responses": {
                 "no_such_route": refusals(["no_such_route"])["404"],
                 "method_not_allowed": refusals(["method_not_allowed"])["405"],

@@ -95,11 +95,13 @@ def operation(
     return {**told, "responses": {"200": answer}, _CODES: list(codes), _SHORT: short}
 
 
-def completed(paths: Node, *, guarded: bool) -> Node:
-    """The paths with all that may be refused on them; guarded: where a token is needed."""
+def completed(paths: Node, *, guarded: bool, of_guests: bool = False) -> Node:
+    """The paths with all that may be refused on them; guarded: where a token is needed, as for all paths of guests."""
     return {
         path: {
-            method: _completed(told, method, guarded=guarded, is_open=route_of(path).kind in OPEN_KINDS)
+            method: _completed(
+                told, method, guarded=guarded, is_open=not of_guests and route_of(path).kind in OPEN_KINDS
+            )
             for method, told in methods.items()
         }
         for path, methods in paths.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from lastword.core.codecs import Codec
@@ -44,6 +45,28 @@ class Described(Protocol):
     def key_codec(self) -> Codec: ...
     @property
     def value_codec(self) -> Codec: ...
+
+
+class DescribedRoute(Protocol):
+    """What the document has to know of a guest's route."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def operations(self) -> Mapping[str, Any]: ...
+
+
+class DescribedGuest(Protocol):
+    """What the document has to know of a guest."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def is_present(self) -> bool: ...
+    @property
+    def routes(self) -> Sequence[DescribedRoute]: ...
+    @property
+    def schemas(self) -> Mapping[str, Any]: ...
 
 
 def ref(name: str) -> Node:

@@ -43,15 +43,19 @@ def standing(table: ServedTable) -> dict[str, Any]:
     return told
 
 
-def readiness(tables: Iterable[ServedTable], *, board_is_ready: bool = True) -> Answer:
-    """200 when all of it is ready, else Refused. Which table is not is told only where a token may be asked for."""
+def readiness(tables: Iterable[ServedTable], others: Iterable[str | None] = ()) -> Answer:
+    """200 when everything is ready, else Refused; `others` says why something else is not, or None.
+
+    Which table is not ready is answered only where a token may be asked for.
+    """
     states = [table.replica.state.name for table in tables]
     ready = states.count("ready")
     if ready < len(states):
         told = f"{ready} of {len(states)} tables are ready"
         raise Refused("not_ready", told, "ask again soon; how each stands is at /tables")
-    if not board_is_ready:
-        raise Refused("not_ready", "the board is not ready")
+    why = next(filter(None, others), None)
+    if why is not None:
+        raise Refused("not_ready", why)
     return json_answer({"ready": True})
 
 

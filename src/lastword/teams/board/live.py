@@ -34,8 +34,11 @@ class LiveBoard:
         self._thread = threading.Thread(target=self._run, name="board", daemon=True)
 
     def __enter__(self) -> LiveBoard:
-        self._thread.start()
+        self.start()
         return self
+
+    def start(self) -> None:
+        self._thread.start()
 
     def __exit__(self, *_: object) -> None:
         self.close()
