@@ -67,7 +67,7 @@ check: $(STAMP)
 	$(BOUNDED) tests/unit --numprocesses 2
 
 bench: setup
-	$(LASTWORD) bench all --write docs/benchmarks.md
+	$(BIN)/python -m benchmarks all --write docs/benchmarks.md
 
 screenshots: setup
 	PYTHONPATH=tests $(BIN)/python scripts/screenshots.py
@@ -81,7 +81,7 @@ lock: $(STAMP)
 		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.lock
 	printf 'duckdb==2.0.0\nfastapi==0.162.4\nkafka-python==3.0.12\nlz4==4.4.5\nquixstreams==3.28.1\nuvicorn[standard]==0.54.0\n' | $(BIN)/uv pip compile - --universal \
 		--python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet \
-		--output-file src/lastword/bench/alternatives/python.lock
+		--output-file benchmarks/alternatives/python.lock
 	$(BIN)/python scripts/lock_jars.py
 
 clean:

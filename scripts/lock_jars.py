@@ -18,7 +18,7 @@ from lastword.jvm.ivy import fetch_module
 from lastword.jvm.jars import Jar
 from lastword.jvm.java import find_java
 
-SOURCES = Path(__file__).parent.parent / "src" / "lastword"
+ROOT = Path(__file__).parent.parent
 
 KAFKA = "4.3.0"
 LOG4J = "2.25.4"  # the version of log4j-core that Kafka brings; checked below
@@ -48,7 +48,7 @@ class Wanted:
 LOCKS = {
     "broker": Wanted(
         what="local broker",
-        folder="jvm",
+        folder="src/lastword/jvm",
         direct=(
             ("org.apache.kafka", "kafka_2.13", KAFKA),
             ("org.apache.kafka", "kafka-tools", KAFKA),
@@ -69,7 +69,7 @@ LOCKS = {
     ),
     "benchmark": Wanted(
         what="benchmarks' alternatives",
-        folder="bench/alternatives",
+        folder="benchmarks/alternatives",
         direct=(
             ("org.apache.kafka", "kafka-streams", KAFKA),
             # Without a binding Kafka Streams would fail without a word.
@@ -81,7 +81,7 @@ LOCKS = {
     # folder, in the versions that Spark was built with.
     "spark": Wanted(
         what="Spark session",
-        folder="jvm",
+        folder="src/lastword/jvm",
         direct=(
             ("org.apache.spark", "spark-sql-kafka-0-10_2.13", SPARK),
             # Its newest release on the public registry; the connector works with it.
@@ -99,7 +99,7 @@ LOCKS = {
 def main(names: list[str]) -> int:
     try:
         for name in names or LOCKS:
-            lock = SOURCES / LOCKS[name].folder / f"{name}.lock"
+            lock = ROOT / LOCKS[name].folder / f"{name}.lock"
             with tempfile.TemporaryDirectory(prefix="lock-jars-") as folder:
                 jars = resolve(name, LOCKS[name], Path(folder))
             header = HEADER.format(what=LOCKS[name].what)

@@ -11,11 +11,12 @@ from typing import Any
 import confluent_kafka
 import pytest
 
-from lastword.bench.alternatives import bare_consume, bare_produce
-from lastword.bench.contenders import Contenders, Filled, updated_topic
-from lastword.bench.environment import python_of_alternatives
-from lastword.bench.kafka_streams import compiled_streams
-from lastword.bench.rounds import Plan
+from benchmarks.alternatives import bare_consume, bare_produce
+from benchmarks.alternatives.environment import python_of_alternatives
+from benchmarks.alternatives.kafka_streams import compiled_streams
+from benchmarks.input.topics import FilledTopic, updated_topic
+from benchmarks.measuring.plan import Plan
+from benchmarks.replica.contenders import Contenders
 from lastword.core.errors import LastwordError
 from lastword.core.home import default_home
 from lastword.core.row_json import Write
@@ -25,13 +26,19 @@ from lastword.kafka.client.loading import load
 from lastword.kafka.client.reading import fold_topic
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.kafka.topics.topic_description import list_topics
-from support.command_line import JARS, CommandLine
+from support.benchmark_command import BenchmarkCommand
+from support.command_line import JARS
 from support.load_tools import why_missing
 from support.processes import running_with
 from support.waiting import eventually
 
 # A benchmark is for clusters that are open.
 pytestmark = pytest.mark.open
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> BenchmarkCommand:
+    return BenchmarkCommand(home=tmp_path / "home")
 
 
 @pytest.mark.parametrize(
@@ -53,12 +60,12 @@ pytestmark = pytest.mark.open
     ],
 )
 def test_a_benchmark_gives_its_figures_and_deletes_its_topics(
-    lastword: CommandLine, connection: Connection, tmp_path: Path, name: str, figures: list[str]
+    command: BenchmarkCommand, connection: Connection, tmp_path: Path, name: str, figures: list[str]
 ) -> None:
     page = tmp_path / "page.md"
     servers = connection.bootstrap_servers
-    done = lastword.run(
-        *("bench", name, "--records", "2000", "--rounds", "1", "--json", "--write", str(page)),
+    done = command.run(
+        *(name, "--records", "2000", "--rounds", "1", "--json", "--write", str(page)),
         *("--bootstrap-servers", servers),
     )
     assert done.returncode in (0, 1), done.stderr
@@ -66,24 +73,24 @@ def test_a_benchmark_gives_its_figures_and_deletes_its_topics(
     assert [figure["what"] for figure in result["figures"]] == figures
     assert all(figure["median"] > 0 and len(figure["rounds"]) == 1 for figure in result["figures"])
     assert (done.returncode == 0) is result["met"]
-    assert f"`lastword bench {name} --records 2000 --rounds 1 --bootstrap-servers HOST:PORT`" in page.read_text()
+    assert f"`python -m benchmarks {name} --records 2000 --rounds 1 --bootstrap-servers HOST:PORT`" in page.read_text()
     assert servers not in page.read_text()
     assert not [topic.name for topic in list_topics(connection) if topic.name.startswith("bench-")]
 
 
 @pytest.mark.long
-def test_without_an_address_a_benchmark_has_a_cluster_of_its_own(alone: CommandLine) -> None:
-    done = alone.run("bench", "read", "--records", "2000", "--rounds", "1", "--json")
+def test_without_an_address_a_benchmark_has_a_cluster_of_its_own(command: BenchmarkCommand) -> None:
+    done = command.run("read", "--records", "2000", "--rounds", "1", "--json")
     assert done.returncode in (0, 1), done.stderr
-    assert json.loads(done.stdout)["command"] == "lastword bench read --records 2000 --rounds 1"
-    assert not (alone.home / "clusters").exists()
+    assert json.loads(done.stdout)["command"] == "python -m benchmarks read --records 2000 --rounds 1"
+    assert not (command.home / "clusters").exists()
 
 
-def test_a_benchmark_that_is_terminated_leaves_no_folder(alone: CommandLine, tmp_path: Path) -> None:
+def test_a_benchmark_that_is_terminated_leaves_no_folder(command: BenchmarkCommand, tmp_path: Path) -> None:
     folder = tmp_path / "temporary"
     folder.mkdir()
-    line = replace(alone, environ={"TMPDIR": str(folder)})
-    with line.start("bench", "read", "--records", "3000000", stderr=subprocess.PIPE) as started:
+    line = replace(command, environ={"TMPDIR": str(folder)})
+    with line.start("read", "--records", "3000000", stderr=subprocess.PIPE) as started:
         eventually(lambda: any(folder.glob("*/rows.tsv")))
         started.terminate()
         started.communicate(timeout=60)
@@ -92,15 +99,15 @@ def test_a_benchmark_that_is_terminated_leaves_no_folder(alone: CommandLine, tmp
 
 
 @pytest.mark.long
-def test_start_times_the_command_line_and_a_broker_cold_and_warm(alone: CommandLine) -> None:
-    done = alone.run("bench", "start", "--rounds", "1", "--json")
+def test_start_times_the_command_line_and_a_broker_cold_and_warm(command: BenchmarkCommand) -> None:
+    done = command.run("start", "--rounds", "1", "--json")
     assert done.returncode in (0, 1), done.stderr
     figures = {figure["what"]: len(figure["rounds"]) for figure in json.loads(done.stdout)["figures"]}
     assert figures == {"lastword --help": 4, "python -c pass": 4, "broker ready, cold": 1, "broker ready, warm": 1}
 
 
 @pytest.fixture(scope="module")
-def filled(connection: Connection) -> Iterator[Filled]:
+def filled(connection: Connection) -> Iterator[FilledTopic]:
     with updated_topic(connection, 2000) as topic:
         yield topic
 
@@ -112,28 +119,28 @@ def contenders(tmp_path: Path) -> Contenders:
 
 @pytest.fixture
 def plan() -> Plan:
-    return Plan(records=2000, rounds=1, home=default_home(), jars=JARS, tell=lambda _: None)
+    return Plan(records=2000, rounds=1, home=default_home(), jars=JARS, report=lambda _: None)
 
 
-def test_the_topic_of_a_rebuild_has_the_records_and_rows_it_says(filled: Filled) -> None:
+def test_the_topic_of_a_rebuild_has_the_records_and_rows_it_says(filled: FilledTopic) -> None:
     folded = fold_topic(filled.connection, filled.topic)
     assert len(folded.rows) == filled.rows
     assert 190 < filled.rows <= 200
 
 
-def test_the_loops_take_every_record_and_leave_nothing(filled: Filled, contenders: Contenders) -> None:
+def test_the_loops_take_every_record_and_leave_nothing(filled: FilledTopic, contenders: Contenders) -> None:
     assert contenders.bare_loop(filled).answer["records"] == 2000
     assert contenders.write_batches(filled).answer["rows"] == filled.rows
     assert list(contenders.home.iterdir()) == []
 
 
-def test_a_contender_without_all_the_rows_is_refused(filled: Filled, contenders: Contenders) -> None:
+def test_a_contender_without_all_the_rows_is_refused(filled: FilledTopic, contenders: Contenders) -> None:
     with pytest.raises(LastwordError, match="WriteBatch loop has"):
         contenders.write_batches(replace(filled, rows=filled.rows + 1))
 
 
 @pytest.mark.long
-def test_kafka_python_and_quix_streams_get_every_row(filled: Filled, contenders: Contenders, plan: Plan) -> None:
+def test_kafka_python_and_quix_streams_get_every_row(filled: FilledTopic, contenders: Contenders, plan: Plan) -> None:
     interpreter = python_of_alternatives(plan)
     assert contenders.kafka_python(filled, interpreter).answer["rows"] == filled.rows
     assert contenders.quix(filled, interpreter).answer["rows"] == filled.rows
@@ -143,7 +150,7 @@ def test_kafka_python_and_quix_streams_get_every_row(filled: Filled, contenders:
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("javac"), reason="Kafka Streams needs a JDK")
 def test_kafka_streams_restores_every_record_and_leaves_no_group(
-    filled: Filled, contenders: Contenders, plan: Plan, tmp_path_factory: pytest.TempPathFactory
+    filled: FilledTopic, contenders: Contenders, plan: Plan, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     done = contenders.kafka_streams(filled, compiled_streams(plan, tmp_path_factory.mktemp("classes")))
     assert done.answer["records"] == 2000
@@ -157,10 +164,10 @@ def test_replica_gives_rebuild_restart_and_latency_beside_the_alternatives(
     connection: Connection, tmp_path: Path
 ) -> None:
     # The home of whoever runs the tests: the alternatives' packages are there already, as the jars are.
-    line, page = CommandLine(home=default_home()), tmp_path / "page.md"
+    line, page = BenchmarkCommand(home=default_home()), tmp_path / "page.md"
     before = list_topics(connection)
     done = line.run(
-        *("bench", "replica", "--records", "2000", "--rounds", "1", "--json", "--write", str(page)),
+        *("replica", "--records", "2000", "--rounds", "1", "--json", "--write", str(page)),
         *("--bootstrap-servers", connection.bootstrap_servers),
     )
     assert done.returncode in (0, 1), done.stderr
@@ -186,10 +193,10 @@ def test_http_gives_reads_freshness_and_change_streams_and_leaves_no_server(
     page, folder = tmp_path / "page.md", tmp_path / "temporary"
     folder.mkdir()
     # The home of whoever runs the tests: the alternatives' packages are there already, as the jars are.
-    line = CommandLine(home=default_home(), environ={"TMPDIR": str(folder)})
+    line = BenchmarkCommand(home=default_home(), environ={"TMPDIR": str(folder)})
     before = {topic.name for topic in list_topics(connection)}
     done = line.run(
-        *("bench", "http", "--records", "500", "--rounds", "1", "--json", "--write", str(page)),
+        *("http", "--records", "500", "--rounds", "1", "--json", "--write", str(page)),
         *("--bootstrap-servers", connection.bootstrap_servers),
         timeout_s=300,
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from lastword.core.home import default_home
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_description import list_topics
-from support.command_line import CommandLine
+from support.benchmark_command import BenchmarkCommand
 
 KAFKA = ("scan alone", "groupBy + max_by", "row_number window", "max(struct)", "lastword")
 PARQUET = (*KAFKA, "Delta MERGE", "DuckDB")
@@ -16,10 +16,10 @@ def test_the_fold_is_measured_beside_every_recipe_and_all_give_the_same_rows(
     connection: Connection, tmp_path: Path
 ) -> None:
     # The home of whoever runs the tests: DuckDB's package is there already, as the jars are.
-    line, page = CommandLine(home=default_home()), tmp_path / "page.md"
+    line, page = BenchmarkCommand(home=default_home()), tmp_path / "page.md"
     before = {topic.name for topic in list_topics(connection)}
     done = line.run(
-        *("bench", "fold", "--records", "2000", "--rounds", "1", "--json", "--write", str(page)),
+        *("fold", "--records", "2000", "--rounds", "1", "--json", "--write", str(page)),
         *("--bootstrap-servers", connection.bootstrap_servers),
         timeout_s=600,
     )

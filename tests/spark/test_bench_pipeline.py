@@ -6,7 +6,7 @@ from pathlib import Path
 from lastword.core.home import default_home
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_description import list_topics
-from support.command_line import CommandLine
+from support.benchmark_command import BenchmarkCommand
 
 CONTENDERS = ("lastword", "kafka-python", "confluent-kafka", "Spark's own sink", "Spark's scan and parse alone")
 
@@ -15,10 +15,10 @@ def test_the_pipeline_is_measured_beside_everyone_and_all_write_what_a_recount_s
     connection: Connection, tmp_path: Path
 ) -> None:
     # The home of whoever runs the tests: the packages of the alternatives are there already, as the jars are.
-    line, page = CommandLine(home=default_home()), tmp_path / "page.md"
+    line, page = BenchmarkCommand(home=default_home()), tmp_path / "page.md"
     before = {topic.name for topic in list_topics(connection)}
     done = line.run(
-        *("bench", "pipeline", "--records", "2000", "--rounds", "1", "--json", "--write", str(page)),
+        *("pipeline", "--records", "2000", "--rounds", "1", "--json", "--write", str(page)),
         *("--bootstrap-servers", connection.bootstrap_servers),
         timeout_s=1200,
     )

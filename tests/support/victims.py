@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from lastword.bench.memory import family_of
+from benchmarks.measuring.memory import family_of
 from lastword.kafka.broker.local_cluster import LocalCluster
 
 _LONG_S = 180

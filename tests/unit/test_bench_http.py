@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from lastword.bench.change_readers import Reader, refuse_incomplete
-from lastword.bench.cpu_time import cpu_seconds
-from lastword.bench.http_freshness import KeptAlive
-from lastword.bench.paced_writer import Pace
-from lastword.bench.wrk import found_wrk
+from benchmarks.http.change_readers import Reader, refuse_incomplete
+from benchmarks.http.freshness import KeptAlive
+from benchmarks.http.wrk import found_wrk
+from benchmarks.input.paced_writer import Pace
+from benchmarks.measuring.cpu_time import cpu_seconds
 from lastword.core.errors import BadInput
 
 STREAM = (

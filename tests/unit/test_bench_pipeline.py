@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from lastword.bench.alternatives.rules_loop import TEAMS, judge_all, matches_of
-from lastword.bench.figures import Result
-from lastword.bench.pipeline_latency import source_of, to_actions, to_counters
-from lastword.bench.pipeline_recovery import Recovery
-from lastword.bench.pipeline_report import KAFKA_PYTHON, OURS, SINK, Measured, pipeline_result
-from lastword.bench.pipeline_topics import Outcome, Topics, refuse_other
-from lastword.bench.rounds import Plan, Run
+from benchmarks.alternatives.rules_loop import TEAMS, judge_all, matches_of
+from benchmarks.measuring.figures import Result
+from benchmarks.measuring.plan import Plan
+from benchmarks.measuring.rounds import Run
+from benchmarks.pipeline.latency import source_of, to_actions, to_counters
+from benchmarks.pipeline.recovery import Recovery
+from benchmarks.pipeline.report import KAFKA_PYTHON, OURS, SINK, PipelineMeasurements, pipeline_result
+from benchmarks.pipeline.topics import Outcome, Topics, refuse_other
 from lastword.core.errors import LastwordError
 from lastword.core.record import Record
 from lastword.kafka.client.connection import Connection
@@ -95,13 +96,13 @@ def result(p50_ms: float, rates: dict[str, float]) -> Result:
         return Run(began=0, seconds=30, output=json.dumps(answer), peak_mb=None, cpu_s=9)
 
     latency = {"action, p50": p50_ms, "action, p99": 900, "stats, p50": 600, "stats, p99": 1000}
-    measured = Measured(
+    measured = PipelineMeasurements(
         runs={who: [done(seconds=1_000 / rate)] for who, rate in rates.items()},
         latency=[done(**latency)],
         batches_ms=[100, 300, 120],
         recoveries=[Recovery(to_takeover=4, to_commit=6)],
     )
-    plan = Plan(records=1_000, rounds=1, home=Path(), jars=Path(), tell=print)
+    plan = Plan(records=1_000, rounds=1, home=Path(), jars=Path(), report=print)
     return pipeline_result(plan, measured, [], 5)
 
 

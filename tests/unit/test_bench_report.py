@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lastword.bench.figures import Figure, Limit, Ratio, Result, stricter
-from lastword.bench.machine import machine_facts
-from lastword.bench.page import section, with_section, write_section
+from benchmarks.measuring.figures import Figure, Limit, Ratio, Result, stricter
+from benchmarks.measuring.machine import machine_facts
+from benchmarks.measuring.page import section, with_section, write_section
 from lastword.core.errors import BadInput
 
 OURS = Figure(what="lastword load", unit="records/s", rounds=(300_000.0, 310_000.0, 290_000.0))
@@ -22,7 +22,7 @@ FACTS = {"cores": "2", "Python": "3.11.7"}
 
 def test_a_section_says_what_was_measured_where_and_how_to_repeat_it() -> None:
     text = section(RESULT, FACTS, "2031-05-06")
-    assert "Every target is met. Measured on 2031-05-06 with `lastword bench load --records 9`." in text
+    assert "Every target is met. Measured on 2031-05-06 with `python -m benchmarks load --records 9`." in text
     assert "| lastword load | 300,000 | 290,000 | 310,000 | records/s | 3 |" in text
     assert "| whole process | 0.73 | 0.58 to 0.76 | at least 0.6: met |" in text
     assert "Machine: cores 2, Python 3.11.7." in text

