@@ -10,13 +10,14 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from lastword.core.shapes.topics import CompactionStatus, TopicSize
 from lastword.kafka.broker.local_cluster import LocalCluster
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import alter_settings, topic_identity
 from lastword.kafka.compaction.journal import JournalEntry, SettingChange, claimed, has_entry
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.serve.cluster import topic_compactions as compacting_module
-from lastword.serve.cluster.topic_compactions import Compacted, Compacting, Held
+from lastword.serve.cluster.topic_compactions import Compacting
 from lastword.serve.http.answers import Refused
 from lastword.serve.http.tokens import Tokens
 from lastword.serve.running import Front, Running, TableToServe, running
@@ -49,10 +50,10 @@ def await_seen(url: str, topic: str, **headers: str) -> None:
 
 def begin(compacting: Compacting, connection: Connection, topic: str) -> None:
     cluster_id = str(connection.reach().cluster_id)
-    compacting.begin(topic, Held(bytes=None, records=None), topic_id=f"id of {topic}", cluster_id=cluster_id)
+    compacting.begin(topic, TopicSize(bytes=None, records=None), topic_id=f"id of {topic}", cluster_id=cluster_id)
 
 
-def of(compacting: Compacting, topic: str) -> Compacted | None:
+def of(compacting: Compacting, topic: str) -> CompactionStatus | None:
     return compacting.of(f"id of {topic}")
 
 

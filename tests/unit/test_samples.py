@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from lastword.core.shapes.cluster import ClusterSample
 from lastword.kafka.topics.topic_description import total
 from lastword.serve.cluster.samples import Growth, Samples
 from lastword.serve.http.answers import told_outside
 
 
 def test_an_hour_of_samples_is_kept_and_no_more() -> None:
-    samples = Samples("bytes", "lag")
+    samples = Samples(ClusterSample)
     for number in range(400):
-        samples.add(number * 10_000, number, None)
-    told = samples.as_json()
-    assert (len(told), told[0], told[-1]["at"]) == (360, {"at": 400_000, "bytes": 40, "lag": None}, 3_990_000)
+        samples.add(ClusterSample(number * 10_000, number, None))
+    kept = samples.oldest_first()
+    assert (len(kept), kept[0], kept[-1].at) == (360, ClusterSample(400_000, 40, None), 3_990_000)
 
 
 def test_a_rate_is_taken_over_the_last_ten_seconds() -> None:

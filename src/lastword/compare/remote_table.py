@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import msgspec
+from msgspec import Raw
 
 from lastword.compare.row_consistency import ComparedRow
 from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput
 from lastword.core.http_client import Server, ServerRefused
 from lastword.core.position import Position
+from lastword.core.shapes.rows import SentPage, SentRow
+from lastword.core.shapes.tables import TablesAnswer, TableStatus
 
 _NOT_REACHED = ("position_not_reached", "too_many_waiting")
 
@@ -40,53 +44,15 @@ class Side(Protocol):
         """How far the side is now: at least as far as all that it has answered."""
 
 
-class RemoteStatus(msgspec.Struct, frozen=True):
-    """What a server says of a table."""
-
-    name: str
-    key: str
-    value: str
-    state: str
-    position: str
-    topic_id: str | None
-    rows: int | None
-    deletes: str
-    # Empty from a server that does not say.
-    log_start: str = ""
-    topic_log_start: str = ""
-
-
-class _Tables(msgspec.Struct):
-    tables: list[RemoteStatus]
-
-
-class _RemoteRow(msgspec.Struct, gc=False):
-    partition: int
-    offset: int
-    timestamp: int
-    key: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    value: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    # What stands instead of them where a codec can't read the bytes.
-    key_base64: bytes = b""
-    value_base64: str = ""
-    headers: msgspec.Raw = msgspec.Raw(b"")
-
-
-class _Page(msgspec.Struct):
-    rows: list[_RemoteRow]
-    next: str | None
-    position: str
-
-
-def tables_of(server: Server) -> dict[str, RemoteStatus]:
+def tables_of(server: Server) -> dict[str, TableStatus]:
     """All that a server serves, by name."""
-    return {standing.name: standing for standing in server.get("/tables", {}, _Tables).tables}
+    return {standing.name: standing for standing in server.get("/tables", {}, TablesAnswer).tables}
 
 
 class ServedSide:
     """A table of a server."""
 
-    def __init__(self, server: Server, standing: RemoteStatus) -> None:
+    def __init__(self, server: Server, standing: TableStatus) -> None:
         self.url = server.url
         self.name = standing.name
         self._server = server
@@ -112,11 +78,11 @@ class ServedSide:
         now = self.standing()
         return Whereabouts(*(Position.parse(text) for text in (now.position, now.log_start, now.topic_log_start)))
 
-    def standing(self) -> RemoteStatus:
-        return self._server.get(self._path, {}, RemoteStatus)
+    def standing(self) -> TableStatus:
+        return self._server.get(self._path, {}, TableStatus)
 
     def _asked(self, query: dict[str, str]) -> RemotePage:
-        told = self._server.get(f"{self._path}/rows", query, _Page)
+        told = self._server.get(f"{self._path}/rows", query, SentPage)
         rows = list(map(self._row, told.rows))
         if any(one.key >= other.key for one, other in pairwise(rows)):
             # A 4-byte int among those of 8, say, or JSON with space around it: what is shown does not tell the bytes.
@@ -126,7 +92,9 @@ class ServedSide:
             )
         return RemotePage(rows, told.next if rows else None, Position.parse(told.position))
 
-    def _row(self, told: _RemoteRow) -> ComparedRow:
-        key = self._key_codec.from_json(told.key) if isinstance(told.key, msgspec.Raw) else told.key_base64
-        value = bytes(told.value) if isinstance(told.value, msgspec.Raw) else f"base64 {told.value_base64}".encode()
-        return ComparedRow(key, value, told.partition, told.offset, told.timestamp, bytes(told.headers))
+    def _row(self, row: SentRow) -> ComparedRow:
+        # Where a codec can't read the bytes, base64 stands instead of them.
+        key = self._key_codec.from_json(row.key) if isinstance(row.key, Raw) else b64decode(row.key_base64 or "")
+        value = bytes(row.value) if isinstance(row.value, Raw) else f"base64 {row.value_base64}".encode()
+        headers = msgspec.json.encode(row.headers) if row.headers else b""
+        return ComparedRow(key, value, row.partition, row.offset, row.timestamp, headers)

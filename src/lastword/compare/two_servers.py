@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lastword.compare.key_order_merge import Comparison, Merge
-from lastword.compare.remote_table import RemoteStatus, ServedSide, tables_of
+from lastword.compare.remote_table import ServedSide, tables_of
 from lastword.core.codecs import Codec, codec_named
 from lastword.core.errors import BadInput
 from lastword.core.http_client import Address, Server
 from lastword.core.nearest import did_you_mean
+from lastword.core.shapes.tables import TableStatus
 
 # (table, rows compared so far, rows in all as far as is known)
 Tell = Callable[[str, int, int], None]
@@ -60,7 +61,7 @@ def compared(first: Address, second: Address, *, token: str | None, tell: Tell) 
             server.close()
 
 
-Served = tuple[dict[str, RemoteStatus], dict[str, RemoteStatus]]
+Served = tuple[dict[str, TableStatus], dict[str, TableStatus]]
 Servers = tuple[Server, Server]
 
 
@@ -76,7 +77,7 @@ def _check(name: str, servers: Servers, served: Served) -> None:
         )
 
 
-def _check_state(server: Server, standing: RemoteStatus) -> None:
+def _check_state(server: Server, standing: TableStatus) -> None:
     if standing.state == "failed":
         raise BadInput(f"{standing.name} at {server.url} has failed: the output of that server says what to do")
     if standing.state not in _COMPARABLE or standing.rows is None:
@@ -113,7 +114,7 @@ def _outcome(name: str, servers: Servers, served: Served, tell: Tell) -> Compari
     )
 
 
-def _notes(sides: tuple[ServedSide, ServedSide], now: tuple[RemoteStatus, RemoteStatus]) -> Iterator[str]:
+def _notes(sides: tuple[ServedSide, ServedSide], now: tuple[TableStatus, TableStatus]) -> Iterator[str]:
     for side, standing in zip(sides, now, strict=True):
         if side.behind:
             goal = ",".join(f"{partition}:{offset}" for partition, offset in sorted(side.behind.items()))

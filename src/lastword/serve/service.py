@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 from lastword.console import FIRST, page_files
+from lastword.core.shapes.rows import CountAnswer
+from lastword.core.shapes.tables import HealthAnswer, TablesAnswer
 from lastword.serve.changes.change_streams import Stream, Streams
 from lastword.serve.changes.events import begins
 from lastword.serve.cluster.cluster_answers import ServedCluster
@@ -42,7 +44,7 @@ from lastword.serve.tables.position_wait import PositionWaits, position_of
 from lastword.serve.tables.row_answer import point_read, row_body, value_body
 from lastword.serve.tables.row_streams import RowStreams
 from lastword.serve.tables.served_table import ServedTable
-from lastword.serve.tables.table_status import readiness, standing
+from lastword.serve.tables.table_status import readiness, table_status
 from lastword.serve.tables.writes import delete_of, lines_answer, put_of, single_answer, writes_of
 
 _PAGES = 2
@@ -186,7 +188,7 @@ class Service:
                 name = FIRST if route.kind == "console" else route.name
                 return self._console.answer(name, request.headers.get("if-none-match"))
             case "health":
-                return json_answer({"status": "ok"})
+                return json_answer(HealthAnswer())
             case "ready":
                 return readiness(self._tables.values(), (guest.why_not_ready() for guest in self._guests))
             case "cluster":
@@ -198,7 +200,7 @@ class Service:
             case "guest":
                 return self._guest_routes[request.path].answer(self.streams)
             case "tables":
-                return json_answer({"tables": [standing(table) for table in self._tables.values()]})
+                return json_answer(TablesAnswer([table_status(table) for table in self._tables.values()]))
             case _:
                 raise NotImplementedError(route)
 
@@ -223,9 +225,9 @@ class Service:
                 return await self._off_loop(page, table, given, self._limits)
             case "count" | "short count":
                 position, count = table.ask(lambda store: (store.position, len(store)))
-                return json_answer({"count": count}, answered_at(position))
+                return json_answer(CountAnswer(count), answered_at(position))
             case "table":
-                return json_answer(standing(table))
+                return json_answer(table_status(table))
             case _:
                 raise NotImplementedError(route)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from lastword.core.shapes.field_types import Count, Rate, TimeMs
+from lastword.core.shapes.pipeline_status import BatchStatus, PipelineEvent
 from lastword.core.shapes.topics import MOST_SAMPLES
 
 
@@ -47,8 +48,8 @@ class PipelineSummary(Struct, frozen=True, kw_only=True):
     lag: Count | None
     valid: Count
     rejected: Count
-    batch: dict[str, Any]
-    events: list[Any]
+    batch: BatchStatus
+    events: list[PipelineEvent]
 
 
 class ClusterSample(Struct, frozen=True):
@@ -58,7 +59,7 @@ class ClusterSample(Struct, frozen=True):
 
 
 class ClusterAnswer(Struct, frozen=True, kw_only=True):
-    """The cluster as it was seen last."""
+    """The cluster as it was seen last. Each guest of the server adds a field of its name: whether it is present."""
 
     at: Annotated[TimeMs | None, Meta(description="When it was so, in ms; null before it was seen.")]
     state: Annotated[Literal["connecting", "connected", "away"], Meta(description="away: all is as it was at `at`.")]
@@ -68,7 +69,6 @@ class ClusterAnswer(Struct, frozen=True, kw_only=True):
     brokers: list[BrokerAddress]
     controller: Count | None
     topics: list[TopicSummary]
-    board: Annotated[bool, Meta(description="Whether /board is served here.")]
     pipelines: list[PipelineSummary]
     history: Annotated[
         list[ClusterSample],

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from lastword.core.shapes.field_types import Count, PositionText, Rate
 
-CodecName = Literal["string", "json", "bytes", "int"]
+CodecName = Annotated[str, Meta(extra_json_schema={"enum": ["string", "json", "bytes", "int"]})]
 _NOT_YET = "null while there is nothing right to show."
 
 

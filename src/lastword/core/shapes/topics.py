@@ -10,6 +10,7 @@ from lastword.core.shapes.field_types import Count, Rate, TimeMs
 
 _Counted = Annotated[Count | None, Meta(description="As it was counted last.")]
 _HISTORY = "A sample every 10 s, of the last hour, the oldest first."
+# One each ten seconds, for an hour.
 MOST_SAMPLES = 360
 
 

@@ -10,6 +10,7 @@ from lastword.core.codecs import Codec
 from lastword.core.errors import BadInput
 from lastword.core.position import Position
 from lastword.core.row_json import row_json
+from lastword.core.shapes.rows import SentReset
 from lastword.replica.watching import Change
 from lastword.serve.http.answers import Headers, Refused
 
@@ -45,8 +46,8 @@ def change_event(change: Change, position: str, key_codec: Codec, value_codec: C
 
 def reset_event(position: str) -> bytes:
     """Says that what was told before no longer leads to what the table is."""
-    told = {"reason": "the table was built again: forget its rows and read them anew, then go on with what follows"}
-    return b"id: %b\nevent: reset\ndata: %b\n\n" % (position.encode(), _text.encode(told))
+    reset = SentReset("the table was built again: forget its rows and read them anew, then go on with what follows")
+    return b"id: %b\nevent: reset\ndata: %b\n\n" % (position.encode(), _text.encode(reset))
 
 
 def cut_event(refused: Refused) -> bytes:

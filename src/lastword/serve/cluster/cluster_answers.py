@@ -5,17 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from lastword.core.clock import now_ms
+from lastword.core.shapes.cluster import BrokerAddress, ClusterAnswer, TopicSummary
+from lastword.core.shapes.topics import CompactionBegun, TopicAnswer, TopicSize
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_description import TopicDescription, total
 from lastword.serve.cluster.cluster_watch import ClusterWatch, Look
 from lastword.serve.cluster.pipelines import Pipelines
-from lastword.serve.cluster.topic_answers import cleanup_policy, is_compacted, topic_json
-from lastword.serve.cluster.topic_compactions import Compacting, Held, not_local
+from lastword.serve.cluster.topic_answers import (
+    census_of,
+    cleanup_policy,
+    is_compacted,
+    partitions_of,
+    rows_of,
+    settings_of,
+)
+from lastword.serve.cluster.topic_compactions import Compacting, not_local
 from lastword.serve.cluster.topic_counts import Counting, too_much_to_read
 from lastword.serve.http.answers import COMMON, Answer, Refused, json_answer, told_outside
 from lastword.serve.tables.served_table import ServedTable
@@ -66,17 +74,26 @@ class ServedCluster:
         """One topic, which is counted then; not for the event loop. Refused where there is none."""
         look, topic = self._seen(name)
         counted, why = self._counting.of(topic)
-        compacted = self._compacting.of(topic.topic_id)
+        tables = self._tables_of(name)
         return json_answer(
-            {
-                **topic_json(topic, counted, self._tables_of(name), census_why=why),
-                "at": look.at,
-                "state": self._watch.state,
-                "why": self._watch.why or self._why_unknown([topic]),
-                "records_per_s": self._watch.records_per_s(name),
-                "compaction": None if compacted is None else compacted.as_json(),
-                "history": self._watch.samples_of(name).as_json(),
-            }
+            TopicAnswer(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                cleanup_policy=cleanup_policy(topic),
+                tables=[table.name for table in tables],
+                settings=settings_of(topic),
+                bytes=topic.bytes_on_disk,
+                partitions=partitions_of(topic, None if counted is None else counted.scan),
+                census=census_of(topic, counted),
+                census_why=why,
+                rows={table.name: rows_of(table) for table in tables},
+                at=look.at,
+                state="connected" if self._watch.state == "connected" else "away",
+                why=self._watch.why or self._why_unknown([topic]),
+                records_per_s=self._watch.records_per_s(name),
+                compaction=self._compacting.of(topic.topic_id),
+                history=self._watch.samples_of(name).oldest_first(),
+            )
         )
 
     def compact(self, name: str) -> Answer:
@@ -98,9 +115,9 @@ class ServedCluster:
             raise Refused("too_large", f"{too_much} to read", f"compact it with  lastword topic compact {name}")
         counted = self._counting.known(name)
         records = None if counted is None else sum(each.records for each in counted.partitions)
-        before = Held(bytes=topic.bytes_on_disk, records=records)
+        before = TopicSize(bytes=topic.bytes_on_disk, records=records)
         begun = self._compacting.begin(name, before, topic_id=topic.topic_id, cluster_id=look.cluster.cluster_id)
-        return json_answer({"state": begun.state, "began": begun.began})._replace(status=202)
+        return json_answer(CompactionBegun("running", begun.began))._replace(status=202)
 
     def _seen(self, name: str) -> tuple[Look, TopicDescription]:
         """A topic as it was seen last; Refused where there is none."""
@@ -113,26 +130,25 @@ class ServedCluster:
         return look, look.cluster.topics[name]
 
     def _make(self) -> None:
-        self._answer = msgspec.json.encode(self._told(self._watch.last))
+        cluster = self._cluster(self._watch.last)
+        self._answer = msgspec.json.encode({**msgspec.structs.asdict(cluster), **self._guests})
 
-    def _told(self, look: Look | None) -> dict[str, Any]:
+    def _cluster(self, look: Look | None) -> ClusterAnswer:
         cluster = None if look is None else look.cluster
         topics = [] if cluster is None else list(cluster.topics.values())
-        return {
-            "at": None if look is None else look.at,
-            "state": self._watch.state,
-            "why": self._watch.why or self._why_unknown(topics),
-            "cluster_id": None if cluster is None else cluster.cluster_id,
-            "is_local": None if look is None else look.is_local,
-            "brokers": []
-            if cluster is None
-            else [{"id": broker.node_id, "address": broker.address} for broker in cluster.brokers],
-            "controller": None if cluster is None else cluster.controller,
-            "topics": [self._topic(topic) for topic in topics],
-            **self._guests,
-            "pipelines": self._pipelines.as_json(now_ms(), time.monotonic()),
-            "history": self._watch.samples.as_json(),
-        }
+        brokers = () if cluster is None else cluster.brokers
+        return ClusterAnswer(
+            at=None if look is None else look.at,
+            state=self._watch.state,
+            why=self._watch.why or self._why_unknown(topics),
+            cluster_id=None if cluster is None else cluster.cluster_id,
+            is_local=None if look is None else look.is_local,
+            brokers=[BrokerAddress(broker.node_id, broker.address) for broker in brokers],
+            controller=None if cluster is None else cluster.controller,
+            topics=[self._topic(topic) for topic in topics],
+            pipelines=self._pipelines.summaries(now_ms(), time.monotonic()),
+            history=self._watch.samples.oldest_first(),
+        )
 
     def _why_unknown(self, topics: Sequence[TopicDescription]) -> str | None:
         """What the cluster does not let this server see of these topics; None when it shows all of it."""
@@ -145,20 +161,20 @@ class ServedCluster:
             whys.append(told_outside(unsized, self._connection.bootstrap_servers, _NO_SIZES))
         return "; ".join(whys) or None
 
-    def _topic(self, topic: TopicDescription) -> dict[str, Any]:
-        return {
-            "name": topic.name,
-            "topic_id": topic.topic_id,
-            "cleanup_policy": cleanup_policy(topic),
-            "partitions": len(topic.partitions),
-            "replication": topic.replication,
-            "start_to_end": topic.start_to_end,
-            "bytes": topic.bytes_on_disk,
-            "records_per_s": self._watch.records_per_s(topic.name),
-            "under_replicated": sum(len(each.in_sync) < len(each.replicas) for each in topic.partitions),
-            "leaderless": sum(each.leader is None for each in topic.partitions),
-            "tables": [table.name for table in self._tables_of(topic.name)],
-        }
+    def _topic(self, topic: TopicDescription) -> TopicSummary:
+        return TopicSummary(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            cleanup_policy=cleanup_policy(topic),
+            partitions=len(topic.partitions),
+            replication=topic.replication,
+            start_to_end=topic.start_to_end,
+            bytes=topic.bytes_on_disk,
+            records_per_s=self._watch.records_per_s(topic.name),
+            under_replicated=sum(len(each.in_sync) < len(each.replicas) for each in topic.partitions),
+            leaderless=sum(each.leader is None for each in topic.partitions),
+            tables=[table.name for table in self._tables_of(topic.name)],
+        )
 
     def _tables_of(self, topic: str) -> list[ServedTable]:
         return [table for table in self._tables if table.replica.topic == topic]

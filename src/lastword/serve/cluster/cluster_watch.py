@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from lastword.core.clock import now_ms
 from lastword.core.errors import ClusterUnreachable, LastwordError
+from lastword.core.shapes.cluster import ClusterSample
+from lastword.core.shapes.topics import TopicSample
 from lastword.kafka.broker.cluster_files import is_of_home
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.cluster_description import ClusterDescription, describe_cluster
@@ -56,7 +58,7 @@ class _Measured:
 
     topic_id: str
     ends: Growth = field(default_factory=Growth)
-    samples: Samples = field(default_factory=lambda: Samples("bytes", "end", "lag"))
+    samples: Samples[TopicSample] = field(default_factory=lambda: Samples(TopicSample))
 
 
 class ClusterWatch:
@@ -81,14 +83,14 @@ class ClusterWatch:
         self._asked_s = -_WATCHED_S
         self._stopping = threading.Event()
         self._woken = threading.Event()
-        self.samples = Samples("bytes", "lag")
+        self.samples = Samples(ClusterSample)
         self.last: Look | None = None
         # Why it was not seen this time, in words for whoever asks; None when it was.
         self.why: str | None = None
         self._thread = threading.Thread(target=self._run, name="cluster", daemon=True)
 
     @property
-    def state(self) -> str:
+    def state(self) -> Literal["connecting", "connected", "away"]:
         if self.last is None:
             return "connecting"
         return "connected" if self.why is None else "away"
@@ -107,9 +109,9 @@ class ClusterWatch:
         measured = self._topics.get(topic)
         return None if measured is None else measured.ends.per_s
 
-    def samples_of(self, topic: str) -> Samples:
+    def samples_of(self, topic: str) -> Samples[TopicSample]:
         measured = self._topics.get(topic)
-        return Samples() if measured is None else measured.samples
+        return Samples(TopicSample) if measured is None else measured.samples
 
     def close(self) -> None:
         self._stopping.set()
@@ -187,6 +189,8 @@ class ClusterWatch:
             self._sample(look.at, topics)
 
     def _sample(self, at: int, topics: Mapping[str, TopicDescription]) -> None:
-        self.samples.add(at, total([topic.bytes_on_disk for topic in topics.values()]), self._lag_of_all())
+        size = total([topic.bytes_on_disk for topic in topics.values()])
+        self.samples.add(ClusterSample(at, size, self._lag_of_all()))
         for name, measured in self._topics.items():
-            measured.samples.add(at, topics[name].bytes_on_disk, topics[name].end, self._lags(name))
+            topic = topics[name]
+            measured.samples.add(TopicSample(at, topic.bytes_on_disk, topic.end, self._lags(name)))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from lastword.core.record import Record
+from lastword.core.shapes.cluster import PipelineSummary
 from lastword.core.shapes.pipeline_status import PipelineStatus
 from lastword.serve.http.answers import Refused
 from lastword.serve.tables.served_table import ServedTable
@@ -27,12 +27,12 @@ class Pipelines:
         self._tables = tables
         self._age = Age()
 
-    def as_json(self, now_ms: int, now_s: float) -> list[dict[str, Any]]:
+    def summaries(self, now_ms: int, now_s: float) -> list[PipelineSummary]:
         found = [(table.name, row, status) for table in self._tables for row, status in _statuses(table)]
         ages_s = self._age.of_all(
             {(name, row.key): ((row.partition, row.offset), status.at) for name, row, status in found}, now_ms, now_s
         )
-        return [_as_json(name, status, ages_s[name, row.key]) for name, row, status in found]
+        return [_summary(name, status, ages_s[name, row.key]) for name, row, status in found]
 
 
 class Age:
@@ -68,21 +68,21 @@ def _statuses(table: ServedTable) -> Iterator[tuple[Record, PipelineStatus]]:
             yield row, status
 
 
-def _as_json(table: str, status: PipelineStatus, age_s: float) -> dict[str, Any]:
-    return {
-        "app": status.app,
-        "table": table,
-        "state": "running" if age_s < _SILENT_S else "silent",
-        "at": status.at,
-        "started": status.started,
-        "generation": status.generation,
-        "source": status.source,
-        "emits": status.emits,
-        "keeps": [*status.tables],
-        "rate": status.rate,
-        "lag": status.lag,
-        "valid": status.valid,
-        "rejected": status.rejected,
-        "batch": status.batch,
-        "events": status.events,
-    }
+def _summary(table: str, status: PipelineStatus, age_s: float) -> PipelineSummary:
+    return PipelineSummary(
+        app=status.app,
+        table=table,
+        state="running" if age_s < _SILENT_S else "silent",
+        at=status.at,
+        started=status.started,
+        generation=status.generation,
+        source=status.source,
+        emits=status.emits,
+        keeps=[*status.tables],
+        rate=status.rate,
+        lag=status.lag,
+        valid=status.valid,
+        rejected=status.rejected,
+        batch=status.batch,
+        events=status.events,
+    )

@@ -4,32 +4,38 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from typing import Any
+from typing import Generic, TypeVar
 
-# One each ten seconds, for an hour.
+from msgspec import Struct
+
+from lastword.core.shapes.topics import MOST_SAMPLES
+
 EVERY_S = 10.0
-_MOST = 360
 # The rate is taken over so many seconds, or over two looks where they are further apart.
 _RATE_S = 10.0
 _UNKNOWN = -1
 
 
-class Samples:
-    """The last samples of some numbers from 0 on; None for one that is not known. About 12 KB when it is full."""
+_Sample = TypeVar("_Sample", bound=Struct)
 
-    def __init__(self, *names: str) -> None:
-        self._names = ("at", *names)
+
+class Samples(Generic[_Sample]):
+    """The last samples of one kind: a time and numbers from 0 on, None for an unknown one. About 12 KB when full."""
+
+    def __init__(self, kind: type[_Sample]) -> None:
+        self._kind = kind
+        self._width = len(kind.__struct_fields__)
         self._numbers = array("q")
 
-    def add(self, at: int, *numbers: int | None) -> None:
-        added = array("q", [at, *(_UNKNOWN if number is None else number for number in numbers)])
+    def add(self, sample: _Sample) -> None:
+        numbers = (getattr(sample, name) for name in self._kind.__struct_fields__)
+        added = array("q", [_UNKNOWN if number is None else number for number in numbers])
         # As a whole: others read it meanwhile.
-        self._numbers = (self._numbers + added)[-_MOST * len(self._names) :]
+        self._numbers = (self._numbers + added)[-MOST_SAMPLES * self._width :]
 
-    def as_json(self) -> list[dict[str, Any]]:
-        """The oldest first."""
-        width, told = len(self._names), [None if number == _UNKNOWN else number for number in self._numbers]
-        return [dict(zip(self._names, told[i : i + width], strict=True)) for i in range(0, len(told), width)]
+    def oldest_first(self) -> list[_Sample]:
+        numbers = [None if number == _UNKNOWN else number for number in self._numbers]
+        return [self._kind(*numbers[i : i + self._width]) for i in range(0, len(numbers), self._width)]
 
 
 class Growth:

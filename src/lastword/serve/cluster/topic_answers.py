@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from lastword.core.errors import LastwordError
+from lastword.core.shapes.topics import PartitionStatus, TopicCensus, TopicSetting
 from lastword.kafka.topics.settings_table import TOPIC_SETTINGS
 from lastword.kafka.topics.topic_description import PartitionDescription, TopicDescription
 from lastword.kafka.topics.topic_scan import PartitionScan, TopicScan
 from lastword.serve.cluster.topic_counts import TopicCount
 from lastword.serve.tables.served_table import ServedTable
 
-_NUMBERS = ("records", "live_keys", "tombstones", "obsolete")
 
+class RecordCounts(NamedTuple):
+    """Each record is the last word of its key, a value or a tombstone, or it is obsolete.
 
-def topic_json(
-    topic: TopicDescription, counted: TopicCount | None, tables: Sequence[ServedTable], *, census_why: str | None
-) -> dict[str, Any]:
-    """What is known of the topic itself; the rest is how it was seen."""
-    scan = None if counted is None else counted.scan
-    scans = {} if scan is None else {each.partition: each for each in scan.partitions}
-    compacts = is_compacted(topic) is True
-    return {
-        "name": topic.name,
-        "topic_id": topic.topic_id,
-        "cleanup_policy": cleanup_policy(topic),
-        "tables": [table.name for table in tables],
-        "settings": _settings(topic) if topic.settings else None,
-        "bytes": topic.bytes_on_disk,
-        "partitions": [_partition(each, scans.get(each.partition), compacts=compacts) for each in topic.partitions],
-        "census": None if counted is None or scan is None else {"at": counted.at, **_census(scan, compacts=compacts)},
-        "census_why": census_why,
-        "rows": {table.name: _rows(table) for table in tables},
-    }
+    That is so where the cleaner compacts: elsewhere an older record, or one without a key, is as good as any.
+    """
+
+    records: int | None = None
+    live_keys: int | None = None
+    tombstones: int | None = None
+    obsolete: int | None = None
 
 
 def cleanup_policy(topic: TopicDescription) -> str | None:
@@ -48,57 +38,66 @@ def is_compacted(topic: TopicDescription) -> bool | None:
     return None if policy is None else policy.compacts
 
 
-def _settings(topic: TopicDescription) -> Mapping[str, Any]:
-    """Those that are about compaction, and those that somebody has set."""
+def settings_of(topic: TopicDescription) -> dict[str, TopicSetting] | None:
+    """Those that are about compaction, and those that somebody has set; None where they are not known."""
+    if not topic.settings:
+        return None
     return {
-        name: {"value": now.value, "source": now.comes_from}
+        name: TopicSetting(now.value, now.comes_from)
         for name, now in topic.settings.items()
         if name in TOPIC_SETTINGS or now.comes_from != "default"
     }
 
 
-def _partition(described: PartitionDescription, scan: PartitionScan | None, *, compacts: bool) -> dict[str, Any]:
-    return {
-        "partition": described.partition,
-        "leader": described.leader,
-        "replicas": described.replicas,
-        "in_sync": described.in_sync,
-        "start": described.start_offset,
-        "end": described.end_offset,
-        "stable": described.stable_offset,
-        "bytes": described.bytes_on_disk,
-        **(dict.fromkeys(_NUMBERS) if scan is None else _counted([scan], compacts=compacts)),
-    }
+def partitions_of(topic: TopicDescription, scan: TopicScan | None) -> list[PartitionStatus]:
+    scans = {} if scan is None else {each.partition: each for each in scan.partitions}
+    compacts = is_compacted(topic) is True
+    return [_partition(each, scans.get(each.partition), compacts=compacts) for each in topic.partitions]
 
 
-def _census(scan: TopicScan, *, compacts: bool) -> dict[str, Any]:
-    counted = _counted(scan.partitions, compacts=compacts)
-    records = counted["records"]
-    return {
-        **counted,
-        "obsolete_share": _share(counted["obsolete"], records),
-        "duplicate_factor": _share(records, counted["live_keys"]) if compacts else None,
-        "tombstone_share": _share(counted["tombstones"], records),
-    }
+def census_of(topic: TopicDescription, counted: TopicCount | None) -> TopicCensus | None:
+    """What the last count found; None where there was none."""
+    if counted is None or counted.scan is None:
+        return None
+    compacts = is_compacted(topic) is True
+    counts = _counted(counted.scan.partitions, compacts=compacts)
+    return TopicCensus(
+        at=counted.at,
+        **counts._asdict(),
+        obsolete_share=_share(counts.obsolete, counts.records),
+        duplicate_factor=_share(counts.records, counts.live_keys) if compacts else None,
+        tombstone_share=_share(counts.tombstones, counts.records),
+    )
 
 
-def _counted(scans: Sequence[PartitionScan], *, compacts: bool) -> dict[str, Any]:
-    """Each record is the last word of its key, a value or a tombstone, or it is obsolete.
-
-    That is so where the cleaner compacts: elsewhere an older record, or one without a key, is as good as any.
-    """
-    records, keys = sum(each.records for each in scans), sum(each.keys for each in scans)
-    live_keys = sum(each.live_keys for each in scans)
-    obsolete = records - keys if compacts else None
-    return dict(zip(_NUMBERS, (records, live_keys, keys - live_keys, obsolete), strict=True))
-
-
-def _share(part: int | None, whole: int) -> float | None:
-    return round(part / whole, 4) if whole and part is not None else None
-
-
-def _rows(table: ServedTable) -> int | None:
+def rows_of(table: ServedTable) -> int | None:
+    """How many rows the table has; None while there is nothing right to show."""
     try:
         return table.ask(len)
     except LastwordError:
         return None
+
+
+def _partition(described: PartitionDescription, scan: PartitionScan | None, *, compacts: bool) -> PartitionStatus:
+    counts = RecordCounts() if scan is None else _counted([scan], compacts=compacts)
+    return PartitionStatus(
+        partition=described.partition,
+        leader=described.leader,
+        replicas=list(described.replicas),
+        in_sync=list(described.in_sync),
+        start=described.start_offset,
+        end=described.end_offset,
+        stable=described.stable_offset,
+        bytes=described.bytes_on_disk,
+        **counts._asdict(),
+    )
+
+
+def _counted(scans: Sequence[PartitionScan], *, compacts: bool) -> RecordCounts:
+    records, keys = sum(each.records for each in scans), sum(each.keys for each in scans)
+    live_keys = sum(each.live_keys for each in scans)
+    return RecordCounts(records, live_keys, keys - live_keys, records - keys if compacts else None)
+
+
+def _share(part: int | None, whole: int | None) -> float | None:
+    return round(part / whole, 4) if whole and part is not None else None

@@ -7,12 +7,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+
+from msgspec.structs import replace
 
 from lastword.core.clock import now_ms
 from lastword.core.errors import ClusterUnreachable, LastwordError, NotFound
+from lastword.core.shapes.topics import CompactionStatus, TopicSize
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.compaction.journal import has_entry, restore_left_behind
 from lastword.kafka.compaction.on_demand import Compaction, compact_topic
@@ -34,32 +35,6 @@ class _CompactionStopped(Exception):
     pass
 
 
-@dataclass(frozen=True, kw_only=True)
-class Held:
-    """What a topic held; None where it is not known."""
-
-    bytes: int | None
-    records: int | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Compacted:
-    """How a compaction goes, or went."""
-
-    state: Literal["running", "done", "failed"]
-    began: int
-    ended: int | None
-    # The one it is in, or was in last: see STEPS of compaction.py.
-    step: str | None
-    # What failed, why it did not get smaller, or which records of ours stay.
-    why: str | None
-    before: Held
-    after: Held | None
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
 class Compacting:
     """Asked from any thread."""
 
@@ -69,16 +44,16 @@ class Compacting:
         self._ended = ended
         self._lock = threading.Lock()
         # By the topic's id: one made anew is another.
-        self._last: OrderedDict[str, Compacted] = OrderedDict()
+        self._last: OrderedDict[str, CompactionStatus] = OrderedDict()
         self._running: str | None = None
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
 
-    def of(self, topic_id: str) -> Compacted | None:
+    def of(self, topic_id: str) -> CompactionStatus | None:
         """The last compaction of a topic that was asked for here; None when none was."""
         return self._last.get(topic_id)
 
-    def begin(self, topic: str, before: Held, *, topic_id: str, cluster_id: str) -> Compacted:
+    def begin(self, topic: str, before: TopicSize, *, topic_id: str, cluster_id: str) -> CompactionStatus:
         """Refused while another one runs, and where the cluster is none of this home."""
         home = self._home
         if home is None:
@@ -88,7 +63,7 @@ class Compacting:
                 raise stopping()
             if self._running is not None:
                 raise Refused("already_running", f"{self._running} is being compacted")
-            begun = Compacted(
+            begun = CompactionStatus(
                 state="running", began=now_ms(), ended=None, step=None, why=None, before=before, after=None
             )
             # A daemon: a cluster that hangs must not hold up a stop. The journal has what is to be put back then.
@@ -145,10 +120,10 @@ class Compacting:
             with suppress(LastwordError):
                 restore_left_behind(self._connection, home, _log.info)
 
-    def _failed(self, topic_id: str, why: str) -> Compacted:
+    def _failed(self, topic_id: str, why: str) -> CompactionStatus:
         return replace(self._last[topic_id], state="failed", ended=now_ms(), why=why)
 
-    def _keep(self, topic_id: str, told: Compacted) -> None:
+    def _keep(self, topic_id: str, told: CompactionStatus) -> None:
         self._last[topic_id] = told
         while len(self._last) > _MOST_KEPT:
             self._last.popitem(last=False)
@@ -162,7 +137,7 @@ def not_local() -> Refused:
     return Refused("not_local", "the cluster is not a local one of this server's home")
 
 
-def _done(begun: Compacted, done: Compaction) -> Compacted:
+def _done(begun: CompactionStatus, done: Compaction) -> CompactionStatus:
     # Partitions mostly have the same reason.
     whys = dict.fromkeys([*(partition.why for partition in done.partitions if partition.why), *done.notes])
     return replace(
@@ -170,11 +145,11 @@ def _done(begun: Compacted, done: Compaction) -> Compacted:
         state="done",
         ended=now_ms(),
         why="; ".join(whys) or None,
-        before=Held(
+        before=TopicSize(
             bytes=total([partition.bytes_before for partition in done.partitions]),
             records=sum(partition.before.records for partition in done.partitions),
         ),
-        after=Held(
+        after=TopicSize(
             bytes=total([partition.bytes_after for partition in done.partitions]),
             records=sum(partition.after.records for partition in done.partitions),
         ),

@@ -6,9 +6,11 @@ import re
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from lastword.core.errors import LastwordError
 from lastword.core.position import Position
+from lastword.core.shapes.errors import ErrorAnswer, ErrorBody, ShortErrorAnswer
 from lastword.serve.http.error_codes import ERROR_CODES
 
 Headers = list[tuple[str, str]]
@@ -41,8 +43,9 @@ class Refused(LastwordError):
 
     def answer(self, *, short: bool = False) -> Answer:
         """The one error shape; the short routes give the message alone."""
-        told = str(self) if short else {"code": self.code, "message": str(self), "hint": self.hint}
-        return Answer(self.status, [*COMMON, *self.headers], _text.encode({"error": told}))
+        message = str(self)
+        body: Struct = ShortErrorAnswer(message) if short else ErrorAnswer(ErrorBody(self.code, message, self.hint))
+        return Answer(self.status, [*COMMON, *self.headers], _text.encode(body))
 
 
 def stopping() -> Refused:
@@ -60,5 +63,5 @@ def answered_at(position: Position) -> tuple[str, str]:
     return ("x-lastword-position", str(position))
 
 
-def json_answer(content: Any, *headers: tuple[str, str]) -> Answer:
+def json_answer(content: Struct | dict[str, Any], *headers: tuple[str, str]) -> Answer:
     return Answer(200, [*COMMON, *headers], _text.encode(content))

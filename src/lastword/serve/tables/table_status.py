@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from msgspec import UNSET
 
 from lastword.core.position import Position
+from lastword.core.shapes.tables import ReadyAnswer, TableStatus
 from lastword.replica.store.store import Store
 from lastword.serve.http.answers import Answer, Refused, json_answer
 from lastword.serve.tables.served_table import ServedTable
@@ -18,29 +21,30 @@ _WHY = {
 }
 
 
-def standing(table: ServedTable) -> dict[str, Any]:
+def table_status(table: ServedTable) -> TableStatus:
     """What is served under a name, and how far it is; without rows while there is nothing to show."""
     state = table.replica.state
     shown = _shown(table)
-    told: dict[str, Any] = {
-        "name": table.name,
-        "topic": table.replica.topic,
-        "topic_id": shown.topic_id,
-        "key": table.key_codec.name,
-        "value": table.value_codec.name,
-        "partitions": len(shown.position),
-        "rows": shown.rows,
-        "position": str(shown.position),
-        "log_start": str(shown.log_start),
-        "topic_log_start": str(shown.topic_log_start),
-        "lag": table.lag,
-        "state": state.name,
-        "why": state.public_why or _WHY.get(state.name, state.why),
-        "deletes": state.deletes,
-    }
-    if state.name in ("catching-up", "rebuilding"):
-        told |= {"done": state.done, "total": state.total, "seconds_left": state.seconds_left}
-    return told
+    progress = state.name in ("catching-up", "rebuilding")
+    return TableStatus(
+        name=table.name,
+        topic=table.replica.topic,
+        topic_id=shown.topic_id,
+        key=table.key_codec.name,
+        value=table.value_codec.name,
+        partitions=len(shown.position),
+        rows=shown.rows,
+        position=str(shown.position),
+        log_start=str(shown.log_start),
+        topic_log_start=str(shown.topic_log_start),
+        lag=table.lag,
+        state=state.name,
+        why=state.public_why or _WHY.get(state.name, state.why),
+        deletes=state.deletes,
+        done=state.done if progress else UNSET,
+        total=state.total if progress else UNSET,
+        seconds_left=state.seconds_left if progress else UNSET,
+    )
 
 
 def readiness(tables: Iterable[ServedTable], others: Iterable[str | None] = ()) -> Answer:
@@ -56,10 +60,10 @@ def readiness(tables: Iterable[ServedTable], others: Iterable[str | None] = ()) 
     why = next(filter(None, others), None)
     if why is not None:
         raise Refused("not_ready", why)
-    return json_answer({"ready": True})
+    return json_answer(ReadyAnswer())
 
 
-class _TableStatus(NamedTuple):
+class _ShownTable(NamedTuple):
     topic_id: str | None = None
     position: Position = Position()
     rows: int | None = None
@@ -67,11 +71,11 @@ class _TableStatus(NamedTuple):
     topic_log_start: Position = Position()
 
 
-def _shown(table: ServedTable) -> _TableStatus:
-    def found(store: Store) -> _TableStatus:
-        return _TableStatus(store.topic_id, store.position, len(store), store.log_start, store.topic_log_start)
+def _shown(table: ServedTable) -> _ShownTable:
+    def found(store: Store) -> _ShownTable:
+        return _ShownTable(store.topic_id, store.position, len(store), store.log_start, store.topic_log_start)
 
     try:
         return table.ask(found)
     except Refused:
-        return _TableStatus()
+        return _ShownTable()

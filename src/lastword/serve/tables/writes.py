@@ -25,6 +25,7 @@ from lastword.core.errors import (
 )
 from lastword.core.position import Position
 from lastword.core.row_json import Write, write_of_json_line
+from lastword.core.shapes.rows import WriteAnswer, WritesAnswer
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.writing import Ack, Writer, check_key
 from lastword.serve.http.answers import Answer, Refused, json_answer, stopping
@@ -170,7 +171,7 @@ def writes_of(body: bytes, key_codec: Codec, value_codec: Codec, limits: Limits)
 def single_answer(outcomes: Outcomes) -> Answer:
     """Where a write stands; Refused when it was not acknowledged."""
     (ack,) = _acknowledged(outcomes)
-    return json_answer({"partition": ack.partition, "offset": ack.offset, "position": str(ack.position)})
+    return json_answer(WriteAnswer(ack.partition, ack.offset, str(ack.position)))
 
 
 def lines_answer(outcomes: Outcomes) -> Answer:
@@ -179,7 +180,7 @@ def lines_answer(outcomes: Outcomes) -> Answer:
     ends: dict[int, int] = {}
     for ack in acks:
         ends[ack.partition] = max(ends.get(ack.partition, 0), ack.offset + 1)
-    return json_answer({"written": len(acks), "position": str(Position(ends))})
+    return json_answer(WritesAnswer(len(acks), str(Position(ends))))
 
 
 def _acknowledged(outcomes: Outcomes) -> list[Ack]:
