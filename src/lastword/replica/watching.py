@@ -197,7 +197,7 @@ class Watchers:
 
 
 class WatchQueue:
-    """WatchQueue changes of one watcher, then how it ends."""
+    """The changes that wait for one watcher, then how the watch ends."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity

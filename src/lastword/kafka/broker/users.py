@@ -108,7 +108,7 @@ def remove_user(connection: Connection, name: str) -> None:
     # It gets one that nobody knows, and stays. A cluster on Kafka 4.3.0 in which an account was deleted lets nobody in
     # after its next start: reading its log again it forgets all passwords of that kind.
     _set_password(admin, name, new_password())
-    (asked,) = admin.delete_acls([_filter(f"ClusterUser:{name}")], request_timeout=_PATIENCE_S).values()
+    (asked,) = admin.delete_acls([_filter(f"User:{name}")], request_timeout=_PATIENCE_S).values()
     answer(asked, f"taking the rights of {name!r}")
 
 
@@ -130,8 +130,8 @@ def _rights_of_all(admin: AdminClient) -> dict[str, Rights]:
             "administrator has; use his credentials with --config"
         )
     found = answer(admin.describe_acls(_filter(None), request_timeout=_PATIENCE_S), "the cluster's users")
-    users = {each.principal.removeprefix("ClusterUser:") for each in found if each.principal.startswith("ClusterUser:")}
-    return {user: _rights_in([each for each in found if each.principal == f"ClusterUser:{user}"]) for user in users}
+    users = {each.principal.removeprefix("User:") for each in found if each.principal.startswith("User:")}
+    return {user: _rights_in([each for each in found if each.principal == f"User:{user}"]) for user in users}
 
 
 def _rights_in(bindings: list[AclBinding]) -> Rights:
@@ -158,7 +158,7 @@ def _bindings(user: str, rights: Rights) -> Iterator[AclBinding]:
                 kind,
                 name,
                 ResourcePatternType.LITERAL,
-                f"ClusterUser:{user}",
+                f"User:{user}",
                 "*",
                 operation,
                 AclPermissionType.ALLOW,
