@@ -17,7 +17,8 @@ import pytest
 from lastword.core.errors import ClusterUnreachable
 from lastword.core.position import Position
 from lastword.core.row_json import Write
-from lastword.kafka.broker.local_cluster import LocalCluster, Started
+from lastword.kafka.broker.cluster_start import Started
+from lastword.kafka.broker.local_cluster import LocalCluster
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.groups import GroupPosition
 from lastword.kafka.client.loading import LoadStopped, load

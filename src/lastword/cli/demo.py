@@ -122,7 +122,7 @@ def _temporary_cluster() -> tuple[LocalCluster, Connection]:
     from lastword.kafka.broker.local_cluster import LocalCluster
 
     progress = ProgressLine()
-    cluster = LocalCluster.fresh(default_jars(default_home()), "demo", tell=progress.line)
+    cluster = LocalCluster.fresh(default_jars(default_home()), "demo", report=progress.line)
     try:
         start = cluster.start(port=0)
     except BaseException:

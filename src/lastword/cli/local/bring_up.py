@@ -21,7 +21,7 @@ from lastword.core.home import default_home, default_jars
 from lastword.demo.people import TABLE
 
 if TYPE_CHECKING:
-    from lastword.kafka.broker.local_cluster import Started
+    from lastword.kafka.broker.cluster_start import Started
     from lastword.pipeline.plan.plan import Pipeline
     from lastword.pipeline.running.takeover import Choice
     from lastword.teams.parts import Choices

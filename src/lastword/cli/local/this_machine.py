@@ -27,7 +27,7 @@ def local_cluster(name: str, tell: Callable[[str], None], *, owned: bool = False
     from lastword.kafka.broker.local_cluster import LocalCluster
 
     home = default_home()
-    return LocalCluster.at(home, default_jars(home), name, owned=owned, tell=tell)
+    return LocalCluster.at(home, default_jars(home), name, owned=owned, report=tell)
 
 
 def upkeep(progress: ProgressLine) -> Upkeep:

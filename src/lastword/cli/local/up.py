@@ -19,7 +19,8 @@ from lastword.core.errors import BadInput, BrokerFailed
 from lastword.demo.people import TABLE
 
 if TYPE_CHECKING:
-    from lastword.kafka.broker.local_cluster import LocalCluster, Started
+    from lastword.kafka.broker.cluster_start import Started
+    from lastword.kafka.broker.local_cluster import LocalCluster
 
 
 def parser(verb: str) -> argparse.ArgumentParser:

@@ -1,5 +1,9 @@
 """The local cluster: its files, its processes, its security and users.
 
-Read in this order: `broker_log`, `certificates`, `security`, `cluster_files`, `broker_process`, `logins`,
-`readiness`, `local_cluster`, `first_start`, `users`.
+Read in this order:
+
+- `local_cluster` (start, stop, status); `start_request` (which cluster a start asks for), `cluster_start` (one start)
+- `cluster_files` (all that is on disk), `broker_process` (format, launch, stop), `readiness`, `broker_log`
+- `first_start` makes the class archive of Kafka on a new machine
+- `security` (passwords, who is let in), `certificates`, `users` (accounts and rights), `logins` (for other clients)
 """

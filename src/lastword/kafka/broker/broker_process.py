@@ -1,13 +1,15 @@
-"""One broker as a process: formatting its data folder, starting it detached or under a warden."""
+"""Brokers as processes: formatting a data folder, starting brokers detached or under a warden, stopping them."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -21,6 +23,10 @@ from lastword.jvm.quoting import quoted
 from lastword.kafka.broker.broker_log import refused_setting, without_frames
 from lastword.kafka.broker.cluster_files import ClusterSpec, NodeFiles
 from lastword.processes import warden
+from lastword.processes.process_lock import signal_process, wait_until_ended
+
+# The command line of a broker, and where the broker's files are.
+BrokerCommand = tuple[list[str], NodeFiles]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +35,6 @@ class Jvm:
 
     java: Java
     jars: tuple[Path, ...]
-
     # How it starts: with a class archive.
     options: tuple[str, ...] = ()
 
@@ -50,7 +55,7 @@ def broker_archive(jvm: Jvm, cache: Path) -> ClassArchive | None:
 
 
 def archive_options(jvm: Jvm, cache: Path) -> tuple[str, ...]:
-    """What a broker is started with to map its classes; nothing where they have to be kept first."""
+    """Java's options for a broker that maps its class archive; none while there is no archive."""
     archive = broker_archive(jvm, cache)
     if archive is None:
         own = cache / f"broker-java{jvm.java.version}.jsa"
@@ -59,7 +64,7 @@ def archive_options(jvm: Jvm, cache: Path) -> tuple[str, ...]:
 
 
 def format_data(jvm: Jvm, files: NodeFiles, spec: ClusterSpec, secret: Sequence[str], turn: IO[str]) -> None:
-    """Makes the data folder a broker of this cluster, with Kafka's own tool, which is told what is `secret`, too."""
+    """Makes the data folder a broker of this cluster, with Kafka's own tool; `secret` are arguments for the tool."""
     quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dlog4j2.level=ERROR"]
     java, *words = jvm.command(
         "kafka.tools.StorageTool",
@@ -77,16 +82,16 @@ def format_data(jvm: Jvm, files: NodeFiles, spec: ClusterSpec, secret: Sequence[
             errors="replace",
             check=False,
             env={**os.environ, "LC_ALL": "C.UTF-8"},
-            # It holds our turn too: were we killed, the next command must wait until it has ended.
+            # The tool holds our turn too: if we are killed, the next command must wait until the tool has ended.
             pass_fds=[turn.fileno()],
             umask=0o077,
         )
     finally:
         arguments.unlink()
     if done.returncode != 0:
-        said = without_frames((done.stdout + done.stderr).splitlines())
-        reason = refused_setting(said) or "see the lines below"
-        raise BrokerFailed(f"formatting {files.data} failed: {reason}", log_tail=said)
+        lines = without_frames((done.stdout + done.stderr).splitlines())
+        reason = refused_setting(lines) or "see the lines below"
+        raise BrokerFailed(f"formatting {files.data} failed: {reason}", log_tail=lines)
 
 
 def broker_command(jvm: Jvm, files: NodeFiles) -> list[str]:
@@ -103,14 +108,14 @@ def broker_command(jvm: Jvm, files: NodeFiles) -> list[str]:
     return jvm.command("kafka.Kafka", str(files.properties), options=options)
 
 
-def start_detached(commands: list[tuple[list[str], NodeFiles]]) -> None:
+def start_detached(commands: list[BrokerCommand]) -> None:
     """Starts brokers that outlive this process."""
     for command, files in commands:
         warden.spawn(command, detached=True, preexec=None, **_places(files)).wait()
 
 
 class Warden:
-    """The process that ends our brokers when we end, however that happens; `remove` is a folder that goes with them."""
+    """The process that ends our brokers when we end, however that happens; it then removes the folder `remove`."""
 
     def __init__(self, remove: Path | None) -> None:
         self._process = subprocess.Popen(
@@ -120,28 +125,42 @@ class Warden:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        asking, hearing = self._process.stdin, self._process.stdout
-        assert asking is not None and hearing is not None  # noqa: S101, PT018 - Popen's types don't know our pipes
-        self._asking, self._hearing = asking, hearing
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests is not None and answers is not None  # noqa: S101, PT018 - Popen's types don't know our pipes
+        self._requests, self._answers = requests, answers
 
-    def start(self, commands: list[tuple[list[str], NodeFiles]]) -> None:
+    def start(self, commands: list[BrokerCommand]) -> None:
         """Starts brokers that end with this process."""
-        asked = json.dumps([{"command": command, **_places(files)} for command, files in commands])
+        request = json.dumps([{"command": command, **_places(files)} for command, files in commands])
         try:
-            self._asking.write(asked.encode() + b"\n")
-            self._asking.flush()
-            heard = self._hearing.readline().decode().strip()
+            self._requests.write(request.encode() + b"\n")
+            self._requests.flush()
+            answer = self._answers.readline().decode().strip()
         except BrokenPipeError:
-            heard = ""
-        if heard != "started":
-            raise BrokerFailed(f"the brokers could not be started: {heard or 'their warden is gone'}: try again")
+            answer = ""
+        if answer != "started":
+            raise BrokerFailed(f"the brokers could not be started: {answer or 'their warden is gone'}: try again")
 
     def dismiss(self) -> None:
-        """Lets it go, and with it whatever brokers still run."""
-        for stream in (self._asking, self._hearing):
+        """Ends the warden, and with it all of its brokers that still run."""
+        for stream in (self._requests, self._answers):
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
         self._process.wait()
+
+
+def stop_brokers(running: Mapping[int, NodeFiles], timeout_s: float, *, report: Callable[[str], None]) -> None:
+    """Stops brokers, in order first and by force after `timeout_s`; BrokerFailed for a broker that does not end."""
+    for files in running.values():
+        signal_process(files, signal.SIGTERM)
+    give_up_at = time.monotonic() + timeout_s
+    for node_id, files in running.items():
+        if wait_until_ended(files, max(0.0, give_up_at - time.monotonic())):
+            continue
+        report(f"broker {node_id} did not stop in {timeout_s:.0f} s and was killed; its next start recovers")
+        signal_process(files, signal.SIGKILL)
+        if not wait_until_ended(files, 5):
+            raise BrokerFailed(f"broker {node_id} could not be stopped: end the process that holds {files.running}")
 
 
 def _places(files: NodeFiles) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Kafka's first start on a machine, taken ahead of the first cluster: it leaves the class archive that brokers map."""
+"""Kafka's first start on a machine, before the first cluster: it makes the class archive that brokers map."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from lastword.kafka.broker.local_cluster import LocalCluster
 _STOP_S = 120.0
 
 
-def take_first_broker_start(jvm: Jvm, cache: Path, tell: Callable[[str], None]) -> None:
-    """Starts a broker once and stops it, unless its class archive is there, can't be kept, or comes by itself."""
+def take_first_broker_start(jvm: Jvm, cache: Path, report: Callable[[str], None]) -> None:
+    """Starts a broker once and stops it, unless its class archive exists, can't be kept, or Java makes it by itself."""
     archive = broker_archive(jvm, cache)
     if archive is None or archive.unfinished is None:
         return
-    tell("preparing Kafka, once: it then starts in half the time")
+    report("preparing Kafka, once: it then starts in half the time")
     killed: list[str] = []
     try:
-        with LocalCluster.fresh(cache, "first-start", tell=killed.append) as cluster:
+        with LocalCluster.fresh(cache, "first-start", report=killed.append) as cluster:
             cluster.jvm_options = archive.options
             cluster.start(port=0)
-            # Only what is said from here on is about the stop.
+            # Only lines from here on are about the stop.
             killed.clear()
             cluster.stop(_STOP_S)
     finally:

@@ -1,11 +1,11 @@
-"""A local cluster that is locked down: its secrets, what its brokers are told of them, and what clients need.
+"""A local cluster that asks for a password: its secrets, the settings of its brokers, and what clients need.
 
 clusters/NAME/secrets.json        passwords, for its owner alone
 clusters/NAME/client.properties   how to log in as the administrator, for `--config`, for its owner alone
 accounts/CLUSTER-ID/USER.properties   the same for each user that was added from this home, to any cluster
 
-Clients log in with SCRAM-SHA-256 (and over TLS, when that was asked for), and what nobody was given a right to is
-refused. Brokers and controllers know each other by a password of their own, on a listener of their own.
+Clients log in with SCRAM-SHA-256 (and over TLS, if asked for). An action is refused unless the user was given the
+right to it. Controllers have a password and a listener of their own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lastword.jvm.quoting import quoted
 from lastword.kafka.broker.certificates import ca_certificate, ensure_certificates, tls_settings
 from lastword.kafka.client.connection import Properties
 
-# How clients are let in: everyone, or whoever has a password, in the clear or over TLS.
+# Who is let in: everyone, or users with a password, in the clear or over TLS.
 Security = Literal["open", "scram", "scram-tls"]
 
 ADMIN, CONTROLLER = "admin", "controller"
@@ -43,7 +43,7 @@ def new_password() -> str:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Secrets:
-    """The passwords of a cluster; they have no text of their own, so that none gets into a message."""
+    """The passwords of a cluster; without a repr, so that none gets into a message."""
 
     admin: str
     controller: str
@@ -62,15 +62,15 @@ def load_secrets(folder: Path) -> Secrets:
 
 
 def ensure_secrets(folder: Path) -> Secrets:
-    """Those that are there, or new ones."""
+    """The passwords of the cluster; new ones if it has none."""
     if not (folder / "secrets.json").exists():
-        made = Secrets(admin=new_password(), controller=new_password(), keys=new_password())
-        write_durably(folder / "secrets.json", json.dumps(asdict(made)).encode())
+        passwords = Secrets(admin=new_password(), controller=new_password(), keys=new_password())
+        write_durably(folder / "secrets.json", json.dumps(asdict(passwords)).encode())
     return load_secrets(folder)
 
 
-def remove_lock(folder: Path) -> None:
-    """Of a cluster that never was."""
+def remove_access_control(folder: Path) -> None:
+    """Removes passwords and certificates, of a cluster whose first start failed."""
     for name in ("secrets.json", "client.properties"):
         (folder / name).unlink(missing_ok=True)
     for name in ("tls", "tls.new"):
@@ -78,41 +78,41 @@ def remove_lock(folder: Path) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Lock:
-    """What locks a cluster: what its brokers are told, and the tool that formats their folders."""
+class AccessControl:
+    """What makes a cluster ask for a password: settings of its brokers, arguments for the tool that formats data."""
 
     broker_settings: Mapping[str, str]
     format_arguments: tuple[str, ...]
 
 
-def lock_of(folder: Path, security: Security, java: Java, *, is_new: bool) -> Lock:
-    """For a cluster that is new, passwords and certificates are made; nothing where everyone is let in."""
+def access_control(folder: Path, security: Security, java: Java, *, is_new: bool) -> AccessControl:
+    """Makes passwords and certificates for a cluster that is new; empty where everyone is let in."""
     if security == "open":
-        return Lock(broker_settings={}, format_arguments=())
-    # With other passwords nobody would get into a cluster that is there.
-    found = ensure_secrets(folder) if is_new else load_secrets(folder)
-    settings = _broker_settings(security, found)
+        return AccessControl(broker_settings={}, format_arguments=())
+    # An existing cluster keeps its passwords: with others nobody would get in.
+    passwords = ensure_secrets(folder) if is_new else load_secrets(folder)
+    settings = _broker_settings(security, passwords)
     if security == "scram-tls":
-        ensure_certificates(folder, java, found.keys)
-        settings |= tls_settings(folder, found.keys)
+        ensure_certificates(folder, java, passwords.keys)
+        settings |= tls_settings(folder, passwords.keys)
     # The administrator must be known before the first start.
-    account = f"{MECHANISM}=[name={ADMIN},iterations={ITERATIONS},password={found.admin}]"
-    return Lock(broker_settings=settings, format_arguments=("--add-scram", account))
+    account = f"{MECHANISM}=[name={ADMIN},iterations={ITERATIONS},password={passwords.admin}]"
+    return AccessControl(broker_settings=settings, format_arguments=("--add-scram", account))
 
 
-def _broker_settings(security: Security, found: Secrets) -> dict[str, str]:
+def _broker_settings(security: Security, passwords: Secrets) -> dict[str, str]:
     clients = "SASL_SSL" if security == "scram-tls" else "SASL_PLAINTEXT"
     return {
         "listener.security.protocol.map": f"CLIENTS:{clients},CONTROLLER:SASL_PLAINTEXT",
         "inter.broker.listener.name": "CLIENTS",
         "sasl.enabled.mechanisms": MECHANISM,
         "sasl.mechanism.inter.broker.protocol": MECHANISM,
-        "listener.name.clients.scram-sha-256.sasl.jaas.config": _login(SCRAM_LOGIN, ADMIN, found.admin),
+        "listener.name.clients.scram-sha-256.sasl.jaas.config": _login(SCRAM_LOGIN, ADMIN, passwords.admin),
         # SCRAM is not for controllers: they would have to know the passwords before they have read their log.
         "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
         "sasl.mechanism.controller.protocol": "PLAIN",
         "listener.name.controller.plain.sasl.jaas.config": _login(
-            _PLAIN_LOGIN, CONTROLLER, found.controller, **{f"user_{CONTROLLER}": found.controller}
+            _PLAIN_LOGIN, CONTROLLER, passwords.controller, **{f"user_{CONTROLLER}": passwords.controller}
         ),
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "false",
@@ -136,8 +136,8 @@ def admin_settings(folder: Path, security: Security) -> dict[str, str]:
 
 def login_like(settings: Properties, name: str, password: str) -> dict[str, str]:
     """How another user gets into the cluster that these settings are for."""
-    kept = {key: str(settings[key]) for key in ("security.protocol", "ssl.ca.location") if key in settings}
-    return {**kept, "sasl.mechanism": MECHANISM, "sasl.username": name, "sasl.password": password}
+    protocol = {key: str(settings[key]) for key in ("security.protocol", "ssl.ca.location") if key in settings}
+    return {**protocol, "sasl.mechanism": MECHANISM, "sasl.username": name, "sasl.password": password}
 
 
 def client_file(folder: Path) -> Path:
@@ -156,5 +156,5 @@ def write_client_file(path: Path, bootstrap_servers: str, settings: Mapping[str,
 
 
 def _login(module: str, name: str, password: str, **others: str) -> str:
-    told = {"username": name, "password": password, **others}
-    return f"{module} required {' '.join(f'{key}={quoted(value)}' for key, value in told.items())};"
+    options = {"username": name, "password": password, **others}
+    return f"{module} required {' '.join(f'{key}={quoted(value)}' for key, value in options.items())};"
