@@ -163,9 +163,17 @@ def test_the_short_list_links_to_its_next_page(users: ServedTable) -> None:
     assert found == KEYS
 
 
-def test_without_a_table_named_users_there_are_no_short_routes(users: ServedTable) -> None:
-    told = ask(service_of(users._replace(name="people")), "/users")
-    assert (told.status, told.json) == (404, {"error": "no table of this name is served"})
+def test_only_a_table_with_the_option_short_has_short_routes(users: ServedTable) -> None:
+    for paths, table in (("/people", users), ("/users", users._replace(short=False))):
+        service = service_of(table)
+        for path in (paths, f"{paths}/a", f"{paths}/count"):
+            told = ask(service, path)
+            assert (told.status, told.code) == (404, "no_such_route")
+    service = service_of(users._replace(name="people"))
+    assert (ask(service, "/people").json, ask(service, "/people/a").json) == (KEYS, "a")
+    assert ask(service, "/people/count").json == {"count": 5}
+    told = ask(service, "/people/nobody")
+    assert (told.status, told.json) == (404, {"error": "the table people has no row of this key"})
 
 
 def test_the_tables_are_listed_with_how_they_stand(users: ServedTable) -> None:

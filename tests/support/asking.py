@@ -82,7 +82,7 @@ def served(
         meant=lambda: shown_topic(replica),
         patience_s=patience_s,
     )
-    return ServedTable(name, codec_named(key), codec_named(value), replica, writes)
+    return ServedTable(name, codec_named(key), codec_named(value), replica, writes, short=name == "users")
 
 
 def service_of(*tables: ServedTable, **limits: Any) -> Service:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
 from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput
+from lastword.kafka.client.connection import Connection
 from lastword.serve.http.answers import Refused
 from lastword.serve.http.limits import Limits
 from lastword.serve.http.routes import Kind, Route, is_write, parameters, route_of
+from lastword.serve.running import Front, TableToServe, running
 from lastword.serve.service import Service
 from lastword.serve.tables.keys import base64url, from_base64url, key_of, prefix_of
 from lastword.teams.serving.board_guest import AbsentBoard
@@ -48,7 +51,33 @@ LIMITS = Limits()
     ],
 )
 def test_a_path_names_a_route(path: str, route: Route) -> None:
-    assert route_of(path) == route
+    assert route_of(path, {"users"}) == route
+
+
+@pytest.mark.parametrize("path", ["/users", "/users/count", "/users/user-1", "/users/"])
+def test_a_table_without_short_routes_has_none(path: str) -> None:
+    for short in ((), {"people"}, {"user"}):
+        with pytest.raises(Refused) as refused:
+            route_of(path, short)
+        assert refused.value.code == "no_such_route"
+
+
+@pytest.mark.parametrize("option", ["users=a,short=yes", "users=a,short=", "users=a,short"])
+def test_an_option_short_that_is_neither_true_nor_false_is_refused(option: str) -> None:
+    with pytest.raises(BadInput, match="short must be true or false"):
+        TableToServe.parse(option)
+
+
+def test_a_table_whose_name_begins_other_paths_has_no_short_routes(tmp_path: Path) -> None:
+    for name in ("tables", "topics", "health", "board"):
+        wanted = [TableToServe.parse(f"{name}=a,short=true")]
+        with (
+            pytest.raises(BadInput, match=f"the table '{name}' can't have short routes"),
+            running(
+                Connection(bootstrap_servers="127.0.0.1:1"), wanted, tmp_path, Front(port=0), guests=[AbsentBoard()]
+            ),
+        ):
+            pass
 
 
 @pytest.mark.parametrize(
@@ -91,7 +120,7 @@ def test_a_path_that_was_not_utf8_is_refused_and_not_taken_for_another_key() -> 
     ],
 )
 def test_a_method_that_a_path_does_not_take_is_answered_with_those_it_takes(path: str, allowed: str) -> None:
-    route, methods = route_of(path), allowed.split(", ")
+    route, methods = route_of(path, {"users"}), allowed.split(", ")
     assert [is_write(route, method) for method in methods] == [method not in ("GET", "HEAD") for method in methods]
     for method in {"GET", "PUT", "DELETE", "POST", "BREW", "get"} - {*methods}:
         with pytest.raises(Refused) as refused:
@@ -195,15 +224,22 @@ def test_a_limit_of_nothing_is_refused() -> None:
 
 def test_every_kind_of_route_has_an_address_that_is_tried_with_every_method() -> None:
     assert {*get_args(Kind)} - {"guest", "nowhere"} == {*ADDRESSES}
-    assert {kind: route_of(path).kind for kind, path in ADDRESSES.items()} == {kind: kind for kind in ADDRESSES}
+    assert {kind: route_of(path, {"users"}).kind for kind, path in ADDRESSES.items()} == {
+        kind: kind for kind in ADDRESSES
+    }
 
 
 @pytest.mark.parametrize("kind", ADDRESSES)
 def test_a_method_that_a_route_does_not_take_is_refused_with_those_it_takes(kind: Kind) -> None:
+    refusal = (405, ", ".join(allowed(kind)))
     service = Service([], LIMITS)
     for method in {*METHODS} - {*allowed(kind)}:
-        told = ask(service, ADDRESSES[kind], method, b"1")
-        assert (told.status, told.headers.get("allow")) == (405, ", ".join(allowed(kind)))
+        with pytest.raises(Refused) as refused:
+            is_write(route_of(ADDRESSES[kind], {"users"}), method)
+        assert (refused.value.status, dict(refused.value.headers)["allow"]) == refusal
+        if not kind.startswith("short"):  # which a service without tables does not have
+            told = ask(service, ADDRESSES[kind], method, b"1")
+            assert (told.status, told.headers.get("allow")) == refusal
     service.close()
 
 

@@ -16,7 +16,7 @@ from lastword.console import page_files
 from lastword.serve.http.answers import Refused
 from lastword.serve.http.error_codes import ERROR_CODES
 from lastword.serve.http.limits import Limits
-from lastword.serve.http.routes import Kind, Route, is_write, parameters, route_of
+from lastword.serve.http.routes import OPEN_KINDS, Kind, Route, is_write, parameters, route_of
 from lastword.serve.openapi.document import document
 from lastword.serve.running import TableToServe
 from lastword.teams.serving.board_guest import AbsentBoard, BoardGuest
@@ -48,7 +48,7 @@ def address_of(path: str) -> str:
 def route_for(path: str) -> Route:
     """The route that answers a path of the document."""
     is_of_guest = path in {route.path for route in BOARD.routes}
-    return Route("guest") if is_of_guest else route_of(address_of(path))
+    return Route("guest") if is_of_guest else route_of(address_of(path), {"users"})
 
 
 def codes_in(node: Any) -> Iterator[str]:
@@ -129,6 +129,7 @@ def test_a_token_is_needed_everywhere_but_for_health_readiness_and_the_page() ->
     assert (GUARDED["security"], DOCUMENT.get("security")) == ([{"token": []}], None)
     for path, method, operation in operations(GUARDED):
         is_open = path in ("/health", "/ready", "/", "/console/{file}")
+        assert is_open == (route_for(path).kind in OPEN_KINDS)
         assert ("401" in operation["responses"]) == (operation.get("security") != []) == (not is_open)
         codes = set(codes_in(operation["responses"]))
         assert ("forbidden" in codes) == (method in ("put", "post", "delete"))
@@ -146,9 +147,15 @@ def test_limits_are_in_the_schemas() -> None:
     assert made["components"]["schemas"]["page_string_json"]["properties"]["rows"]["maxItems"] == 5
 
 
-def test_the_short_routes_are_there_only_for_a_table_served_as_users() -> None:
-    made = json.loads(document([TableToServe.parse("other=a")], Limits(), FILES))
-    assert [path for path in made["paths"] if path.startswith("/users")] == []
+@pytest.mark.parametrize(
+    ("option", "has_short_routes"),
+    [("users=a", True), ("users=a,short=false", False), ("other=a", False), ("other=a,short=true", True)],
+)
+def test_the_short_routes_are_there_only_for_a_table_with_the_option(option: str, has_short_routes: bool) -> None:
+    table = TableToServe.parse(option)
+    made = json.loads(document([table], Limits(), FILES))
+    short = [f"/{table.name}", f"/{table.name}/count", f"/{table.name}/{{key}}"] if has_short_routes else []
+    assert [path for path in made["paths"] if path.startswith(f"/{table.name}")] == short
 
 
 def test_the_routes_of_the_board_are_there_only_where_it_is_served() -> None:

@@ -40,8 +40,9 @@ lastword serve --table users=user-profiles --host 0.0.0.0 --token-file tokens.tx
         "--table",
         action="append",
         required=True,
-        metavar="NAME=TOPIC[,key=CODEC][,value=CODEC]",
-        help="serve a topic as the table NAME, with codecs string, json, bytes or int; may be repeated",
+        metavar="NAME=TOPIC[,key=CODEC][,value=CODEC][,short=true|false]",
+        help="serve a topic as the table NAME, with codecs string, json, bytes or int; may be repeated. short: values "
+        "alone at /NAME, too (default: for the name users)",
     )
     made.add_argument(
         "--port",

@@ -20,6 +20,7 @@ from lastword.serve.guest import Guest
 from lastword.serve.http.access_log import AccessLog
 from lastword.serve.http.host_check import LOOPBACK_NAMES
 from lastword.serve.http.limits import Limits
+from lastword.serve.http.routes import RESERVED
 from lastword.serve.http.tokens import Tokens
 from lastword.serve.server import LOOPBACK, HttpServer, check_free
 from lastword.serve.service import Service
@@ -29,34 +30,43 @@ from lastword.serve.tables.writes import Writes
 # How long writes that are on their way are waited for at a stop.
 _DRAIN_S = 5.0
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
+# A table of this name has short routes, unless its option `short` says otherwise.
+_SHORT_BY_DEFAULT = "users"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableToServe:
-    """A table to serve: its name in addresses, its topic and its codecs."""
+    """A table to serve: its name in addresses, its topic, its codecs, and whether it has short routes."""
 
     name: str
     topic: str
     key_codec: Codec
     value_codec: Codec
+    short: bool = False
 
     @classmethod
     def parse(cls, text: str) -> TableToServe:
-        """What `users=user-profiles,key=string,value=json` asks for; the codecs may be left out."""
-        named, *options = text.split(",")
+        """The table of `users=user-profiles,key=string,value=json,short=true`; the options may be left out."""
+        named, *others = text.split(",")
         name, _, topic = named.partition("=")
-        codecs = {"key": "string", "value": "json"}
-        for option in options:
-            part, _, codec = option.partition("=")
-            if part not in codecs:
-                raise BadInput(f"--table {text!r}: no option {part!r}; write it like users=user-profiles,key=string")
-            codecs[part] = codec
+        options = {"key": "string", "value": "json", "short": str(name == _SHORT_BY_DEFAULT).lower()}
+        for other in others:
+            option, _, value = other.partition("=")
+            if option not in options:
+                raise BadInput(f"--table {text!r}: no option {option!r}; write it like users=user-profiles,key=string")
+            options[option] = value
+        if options["short"] not in ("true", "false"):
+            raise BadInput(f"--table {text!r}: short must be true or false")
         if not topic or not _NAME.fullmatch(name):
             raise BadInput(f"--table {text!r}: write it like users=user-profiles, the name in letters, digits, - and _")
         # It names a folder.
         refuse_illegal(topic)
         return cls(
-            name=name, topic=topic, key_codec=codec_named(codecs["key"]), value_codec=codec_named(codecs["value"])
+            name=name,
+            topic=topic,
+            key_codec=codec_named(options["key"]),
+            value_codec=codec_named(options["value"]),
+            short=options["short"] == "true",
         )
 
 
@@ -108,6 +118,7 @@ def running(
     _check_distinct("name", [each.name for each in wanted])
     # The folders are named after the topics.
     _check_distinct("topic", [each.topic for each in wanted])
+    _check_short_names(wanted, guests)
     check_free(front.host, front.port)
     for each in wanted:
         _check_there(connection, each.topic, folder)
@@ -150,7 +161,7 @@ def _served(
     replica = stack.enter_context(_replica(connection, wanted, folder / wanted.topic))
     writes = Writes(connection, wanted.topic, waiting=limits.waiting_writes, meant=lambda: shown_topic(replica))
     stack.callback(writes.close, _DRAIN_S)
-    return ServedTable(wanted.name, wanted.key_codec, wanted.value_codec, replica, writes)
+    return ServedTable(wanted.name, wanted.key_codec, wanted.value_codec, replica, writes, wanted.short)
 
 
 def _replica(connection: Connection, wanted: TableToServe, folder: Path) -> Replica:
@@ -171,6 +182,14 @@ def _check_there(connection: Connection, topic: str, folder: Path) -> None:
     except ClusterUnreachable:
         if not any((folder / topic).glob("store-*")):
             raise
+
+
+def _check_short_names(wanted: Sequence[TableToServe], guests: Sequence[Guest]) -> None:
+    """Refuses short routes for a table whose name begins other paths."""
+    taken = RESERVED | {route.path.split("/")[1] for guest in guests for route in guest.routes}
+    for each in wanted:
+        if each.short and each.name in taken:
+            raise BadInput(f"the table {each.name!r} can't have short routes: other paths begin with /{each.name}")
 
 
 def _check_distinct(what: str, given: Sequence[str]) -> None:

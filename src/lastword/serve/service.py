@@ -29,10 +29,10 @@ from lastword.serve.http.routes import (
     OPEN_KINDS,
     PAGING,
     Route,
-    is_short,
     is_write,
     parameters,
     route_of,
+    short_table,
 )
 from lastword.serve.http.tokens import Tokens
 from lastword.serve.http.unsent_answers import Hold, Unsent
@@ -82,6 +82,7 @@ class Service:
         cluster: ServedCluster | None = None,
     ) -> None:
         self._tables = {table.name: table for table in tables}
+        self._short = frozenset(table.name for table in self._tables.values() if table.short)
         self._limits = limits
         self._tokens = tokens
         # By which it may be asked for without a token.
@@ -112,7 +113,7 @@ class Service:
             route = self._route(request.path)
             told = await self._told(route, request)
         except Refused as refused:
-            told = refused.answer(short=route.is_short or (route is NOWHERE and is_short(request.path)))
+            told = refused.answer(short=route.is_short or (route is NOWHERE and self._is_short(request.path)))
         except Exception:
             _log.exception("an answer failed")
             told = Refused("internal", "internal error").answer(short=route.is_short)
@@ -180,7 +181,10 @@ class Service:
 
     def _route(self, path: str) -> Route:
         guest = self._guest_routes.get(path)
-        return route_of(path) if guest is None else Route("guest", name=guest.kind)
+        return route_of(path, self._short) if guest is None else Route("guest", name=guest.kind)
+
+    def _is_short(self, path: str) -> bool:
+        return short_table(path, self._short) is not None
 
     def _of_all(self, route: Route, request: Request) -> Answer | Streamed:
         match route.kind:

@@ -9,6 +9,7 @@ name is no name: `/tables//rows` and `/tables/` are no routes.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Literal, NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -40,8 +41,6 @@ Kind = Literal[
 ]
 # What a load balancer asks for, and a browser before its user has given a token: they tell nothing that needs one.
 OPEN_KINDS: frozenset[Kind] = frozenset({"health", "ready", "console", "console file"})
-# The table with short routes beside the long ones.
-SHORT = "users"
 
 _READS = ("GET", "HEAD")
 METHODS = frozenset({"GET", "HEAD", "PUT", "DELETE", "POST"})
@@ -70,7 +69,6 @@ _FIXED: dict[str, Kind] = {
     "/openapi.json": "openapi",
     "/metrics": "metrics",
     "/cluster": "cluster",
-    f"/{SHORT}": "short rows",
 }
 # What stands before a name, and after it.
 _OF_ONE: dict[tuple[str, ...], Kind] = {
@@ -82,6 +80,8 @@ _OF_ONE: dict[tuple[str, ...], Kind] = {
     ("topics", "compact"): "compact",
 }
 _FILES = "/console/"
+# The first words of paths: a table of such a name can't have short routes.
+RESERVED = frozenset({"console", *(path[1:] for path in _FIXED), *(names[0] for names in _OF_ONE)})
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -106,8 +106,8 @@ class Route(NamedTuple):
 NOWHERE = Route("nowhere")
 
 
-def route_of(path: str) -> Route:
-    """The route of a decoded path; Refused where there is none."""
+def route_of(path: str, short: Collection[str] = ()) -> Route:
+    """The route of a decoded path; Refused where there is none. The tables in `short` have short routes, too."""
     if "\ufffd" in path:
         raise Refused(
             "bad_path",
@@ -119,25 +119,32 @@ def route_of(path: str) -> Route:
         return Route("row", parts[2], parts[4])
     kind = _FIXED.get(path)
     if kind is not None:
-        return Route(kind, SHORT if kind == "short rows" else "")
+        return Route(kind)
     named = len(parts) in (3, 4) and not parts[0] and parts[2]
     if named and (kind := _OF_ONE.get((parts[1], *parts[3:]))) is not None:
         return Route(kind, name=parts[2]) if parts[1] == "topics" else Route(kind, parts[2])
-    if path == f"/{SHORT}/count":
-        return Route("short count", SHORT)
-    if path.startswith(f"/{SHORT}/"):
-        return Route("short row", SHORT, path[len(SHORT) + 2 :])
     if path.startswith(_FILES):
         return Route("console file", name=path[len(_FILES) :])
+    if (table := short_table(path, short)) is not None:
+        return _short_route(table, path[len(table) + 2 :] if len(parts) > 2 else None)
     raise Refused(
         "no_such_route",
         "nothing is served at this path",
     )
 
 
-def is_short(path: str) -> bool:
-    """Whether a path that names nothing stands among the short routes."""
-    return path.startswith(f"/{SHORT}/")
+def short_table(path: str, short: Collection[str]) -> str | None:
+    """The table among those with short routes whose name begins the path; None if there is none."""
+    root, _, rest = path.partition("/")
+    name = rest.partition("/")[0]
+    return name if not root and name in short else None
+
+
+def _short_route(table: str, rest: str | None) -> Route:
+    """`rest` is what follows `/TABLE/`, or None for `/TABLE` itself."""
+    if rest is None:
+        return Route("short rows", table)
+    return Route("short count", table) if rest == "count" else Route("short row", table, rest)
 
 
 def is_write(route: Route, method: str) -> bool:

@@ -35,6 +35,7 @@ def _sent(name: str, summary: str, kinds: list[str], *parameters: Node) -> Node:
         {"description": "As it is.", "content": content, "headers": _TAGGED},
         parameters=[*parameters, if_none_match("the file")],
         codes=("bad_path", "no_such_route") if parameters else (),
+        is_open=True,
     )
     for each in made.values():
         each["responses"]["304"] = {"description": "The file is the one that If-None-Match names.", "headers": _TAGGED}

@@ -14,7 +14,6 @@ import msgspec
 from lastword import __version__
 from lastword.console import PageFile
 from lastword.serve.http.limits import Limits
-from lastword.serve.http.routes import SHORT
 from lastword.serve.openapi.change_paths import all_changes_path, changes_path
 from lastword.serve.openapi.cluster_paths import cluster_paths, cluster_schemas
 from lastword.serve.openapi.console_paths import console_paths
@@ -78,7 +77,7 @@ def _document(
     paths = _paths_of_all(tables) | all_changes_path(tables) | cluster_paths(names) | console_paths(files)
     for table in tables:
         paths |= _paths_of_rows(table, limits) | changes_path(table)
-        if table.name == SHORT:
+        if table.short:
             paths |= _short_paths(table, limits)
     present = [guest for guest in guests if guest.is_present]
     guest_paths = {route.path: route.operations for guest in present for route in guest.routes}
@@ -94,7 +93,7 @@ def _document(
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "paths": completed(paths, guarded=guarded) | completed(guest_paths, guarded=guarded, of_guests=True),
+        "paths": completed(paths | guest_paths, guarded=guarded),
         "components": {
             "schemas": components(tables, limits) | cluster_schemas(names) | guest_schemas,
             "responses": {
@@ -121,8 +120,10 @@ def _paths_of_all(tables: list[Described]) -> Node:
     }
     of_one = ("bad_path", "no_such_table")
     return {
-        "/health": reading("health", "The process answers", done(constant({"status": "ok"}))),
-        "/ready": reading("ready", "All of it is ready", done(constant({"ready": True})), codes=("not_ready",)),
+        "/health": reading("health", "The process answers", done(constant({"status": "ok"})), is_open=True),
+        "/ready": reading(
+            "ready", "All of it is ready", done(constant({"ready": True})), codes=("not_ready",), is_open=True
+        ),
         "/openapi.json": reading(
             "openapi", "This document", done({"type": "object", "required": ["openapi", "paths"]})
         ),

@@ -7,12 +7,11 @@ from typing import Any
 
 from lastword.serve.http.error_codes import ERROR_CODES
 from lastword.serve.http.limits import Limits
-from lastword.serve.http.routes import OPEN_KINDS, route_of
 from lastword.serve.openapi.schemas import Node, ref
 
 LINES = "application/x-ndjson"
 # Of an operation that is not completed.
-_CODES, _SHORT = "codes", "short"
+_CODES, _SHORT, _IS_OPEN = "codes", "short", "is_open"
 JSON = "application/json"
 
 _EVERYWHERE = ("bad_query", "query_too_long", "internal")
@@ -66,9 +65,11 @@ def reading(
     codes: Iterable[str] = (),
     not_modified: bool = False,
     short: bool = False,
+    is_open: bool = False,
 ) -> Node:
-    """GET, and HEAD, which is answered alike but for the body."""
+    """GET, and HEAD, which is answered alike but for the body; `is_open` where no token is ever needed."""
     get = operation(f"get_{name}", summary, answer, parameters=parameters, codes=codes, short=short)
+    get[_IS_OPEN] = is_open
     if not_modified:
         get["responses"]["304"] = {"description": "The row is the one that If-None-Match names.", "headers": TAGGED}
     head = {**get, "operationId": f"head_{name}", "summary": f"{summary}: the headers alone"}
@@ -92,24 +93,19 @@ def operation(
     if body is not None:
         # No line at all is nothing to write, and no mistake.
         told["requestBody"] = {"required": body[0] == JSON, "content": {body[0]: body[1]}}
-    return {**told, "responses": {"200": answer}, _CODES: list(codes), _SHORT: short}
+    return {**told, "responses": {"200": answer}, _CODES: list(codes), _SHORT: short, _IS_OPEN: False}
 
 
-def completed(paths: Node, *, guarded: bool, of_guests: bool = False) -> Node:
-    """The paths with all that may be refused on them; guarded: where a token is needed, as for all paths of guests."""
+def completed(paths: Node, *, guarded: bool) -> Node:
+    """The paths with all that may be refused on them; guarded: where a token is needed."""
     return {
-        path: {
-            method: _completed(
-                told, method, guarded=guarded, is_open=not of_guests and route_of(path).kind in OPEN_KINDS
-            )
-            for method, told in methods.items()
-        }
+        path: {method: _completed(told, method, guarded=guarded) for method, told in methods.items()}
         for path, methods in paths.items()
     }
 
 
-def _completed(told: Node, method: str, *, guarded: bool, is_open: bool) -> Node:
-    codes = [*told[_CODES], *_EVERYWHERE]
+def _completed(told: Node, method: str, *, guarded: bool) -> Node:
+    codes, is_open = [*told[_CODES], *_EVERYWHERE], told[_IS_OPEN]
     if not guarded:
         codes.append("bad_host")
     elif not is_open:
@@ -117,7 +113,9 @@ def _completed(told: Node, method: str, *, guarded: bool, is_open: bool) -> Node
     responses = {**told["responses"], **refusals(codes, short=told[_SHORT])}
     if method == "head":
         responses = {status: _without_body(each) for status, each in responses.items()}
-    done = {name: part for name, part in told.items() if name not in (_CODES, _SHORT)} | {"responses": responses}
+    done = {name: part for name, part in told.items() if name not in (_CODES, _SHORT, _IS_OPEN)} | {
+        "responses": responses
+    }
     return {**done, "security": []} if guarded and is_open else done
 
 

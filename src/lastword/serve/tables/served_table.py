@@ -21,6 +21,8 @@ class ServedTable(NamedTuple):
     value_codec: Codec
     replica: Replica
     writes: Writes
+    # Whether it has short routes: bare values at `/NAME`, `/NAME/KEY` and `/NAME/count`.
+    short: bool = False
 
     def ask(self, question: Callable[[Store], _Found]) -> _Found:
         """What the store says; Refused while there is nothing right to show."""
