@@ -86,6 +86,19 @@ def test_a_file_or_a_test_that_a_page_names_exists(page: Path) -> None:
     assert [name for name in files if not ((ROOT / name).exists() or (ROOT / "src/lastword" / name).exists())] == []
     tests = set(re.findall(r"`(test_\w+)`", text))
     assert sorted(name for name in tests if f"def {name}(" not in TESTS) == []
+    modules = set(re.findall(r"`lastword((?:\.[a-z_]+)+)[`(]", text))
+    assert sorted(name for name in modules if not _is_ours(name.split(".")[1:])) == []
+
+
+def _is_ours(names: list[str]) -> bool:
+    """Whether `lastword.NAME.NAME` is a module, or a name of one."""
+    module = ROOT.joinpath("src/lastword", *names)
+    above = [module.parent / "__init__.py", module.parent.with_suffix(".py")]
+    return (
+        module.is_dir()
+        or module.with_suffix(".py").exists()
+        or any(re.search(rf"\b{names[-1]}\b", path.read_text()) for path in above if path.exists())
+    )
 
 
 @pytest.mark.parametrize("field", dataclasses.fields(ReplicaSettings), ids=lambda field: field.name)
