@@ -25,10 +25,10 @@ def count_rows(how: str, servers: str, topic: str, jars: Path) -> int:
     from pyspark.sql import SparkSession
 
     from benchmarks.fold.recipes import row_number
-    from lastword.jvm.jars import ensure_jars, spark_lock
+    from lastword.jvm.jars import ensure_jars, spark_jar_lock
     from lastword.jvm.java import find_java
 
-    paths = ensure_jars(spark_lock(), jars, find_java(), lambda _: None)
+    paths = ensure_jars(spark_jar_lock(), jars, find_java(), lambda _: None)
     spark = (
         SparkSession.builder.master("local[*]")
         .config("spark.driver.extraClassPath", os.pathsep.join(map(str, paths)))

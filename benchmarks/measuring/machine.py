@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from lastword.jvm.jars import broker_lock
+from lastword.jvm.jars import broker_jar_lock
 from lastword.jvm.java import find_java
 
 
@@ -27,7 +27,7 @@ def machine_facts(*, local_broker: bool) -> dict[str, str]:
     }
     if local_broker:
         facts["Java"] = str(find_java().version)
-        facts["Kafka"] = next(jar.version for jar in broker_lock().jars if jar.artifact == "kafka-clients")
+        facts["Kafka"] = next(jar.version for jar in broker_jar_lock().jars if jar.artifact == "kafka-clients")
     else:
         facts["Kafka"] = "a cluster given with --bootstrap-servers"
     return facts

@@ -9,7 +9,7 @@ from statistics import median
 
 from benchmarks.input.topics import fresh_topic
 from benchmarks.pipeline.topics import Topics
-from lastword.kafka.client.transactions import Outgoing, Transactions
+from lastword.kafka.client.transactions import OutgoingRecord, Transactions
 from lastword.pipeline.running.progress import PartitionProgress, newest_progress, progress_record, transactional_id
 
 TAKING, READING, COMMITTING = "taking the id", "reading the progress", "a transaction of 10 records"
@@ -30,7 +30,7 @@ def task_costs_ms(topics: Topics) -> dict[str, float]:
         spent[what].append((time.monotonic() - began) * 1000)
 
     progress = PartitionProgress(next_offset=0, source_id="", generation=1, owner="")
-    action = Outgoing(topics.actions, b'{"team": "team-1"}')
+    action = OutgoingRecord(topics.actions, b'{"team": "team-1"}')
     with fresh_topic(topics.connection, topics.changelog, partitions=1):
         record = progress_record(topics.changelog, 0, progress)
         for _ in range(_TIMES):

@@ -19,7 +19,7 @@ from benchmarks.measuring.commands import lastword
 from benchmarks.measuring.rounds import run
 from lastword.core.errors import LastwordError
 from lastword.kafka.client.connection import Connection
-from lastword.kafka.client.reading import Queue, fold_topic, log_bounds, read_columns
+from lastword.kafka.client.reading import ReadQueue, fold_topic, log_bounds, read_columns
 from lastword.kafka.topics.topic_changes import delete_topic
 
 PARTITIONS = 5
@@ -145,7 +145,7 @@ class _Action(msgspec.Struct):
 
 def _values(connection: Connection, topic: str) -> Iterator[list[bytes]]:
     first, last = log_bounds(connection, topic)
-    for parts in read_columns(connection, topic, start=first, stop=last, queue=Queue()):
+    for parts in read_columns(connection, topic, start=first, stop=last, queue=ReadQueue()):
         for part in parts:
             yield [value for value in part.values if value is not None]
 

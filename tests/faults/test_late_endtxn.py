@@ -16,7 +16,7 @@ from confluent_kafka import KafkaException
 from lastword.core.errors import ClusterUnreachable, Fenced, LastwordError
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import read_log
-from lastword.kafka.client.transactions import Outgoing, Transactions
+from lastword.kafka.client.transactions import OutgoingRecord, Transactions
 from lastword.kafka.topics.topic_changes import create_topic
 from support.compacted_logs import has_open_transaction
 from support.endtxn_proxy import END_TXN, INIT_PRODUCER_ID, PRODUCE, EndTxnProxy
@@ -36,7 +36,7 @@ class PlainProducer:
         self._producer = connection.producer(transactional_id=name, retry_backoff_ms=20)
         self._producer.init_transactions(30)
 
-    def write(self, records: Iterator[Outgoing], last: Outgoing) -> None:
+    def write(self, records: Iterator[OutgoingRecord], last: OutgoingRecord) -> None:
         self._producer.begin_transaction()
         try:
             for record in records:
@@ -52,7 +52,7 @@ class PlainProducer:
         with suppress(KafkaException, SystemError):
             self._producer.close()
 
-    def _produce(self, record: Outgoing) -> None:
+    def _produce(self, record: OutgoingRecord) -> None:
         self._producer.produce(record.topic, record.value, record.key, record.partition)
 
 
@@ -72,8 +72,8 @@ def proxy(connection: Connection) -> Iterator[EndTxnProxy]:
         yield made
 
 
-def row(topic: str, key: str, value: str) -> Outgoing:
-    return Outgoing(topic, value.encode(), key.encode(), partition={"a": 0, "b": 1}[key])
+def row(topic: str, key: str, value: str) -> OutgoingRecord:
+    return OutgoingRecord(topic, value.encode(), key.encode(), partition={"a": 0, "b": 1}[key])
 
 
 def committed(connection: Connection, topic: str) -> list[tuple[str, str]]:
@@ -83,7 +83,7 @@ def committed(connection: Connection, topic: str) -> list[tuple[str, str]]:
     return sorted(((record.key or b"").decode(), (record.value or b"").decode()) for record in records)
 
 
-def half(proxy: EndTxnProxy, record: Outgoing, then: Callable[[], None]) -> Iterator[Outgoing]:
+def half(proxy: EndTxnProxy, record: OutgoingRecord, then: Callable[[], None]) -> Iterator[OutgoingRecord]:
     """One record, and what is done when the broker has it and the transaction goes on."""
     produced = proxy.answered[PRODUCE]
     yield record
@@ -161,7 +161,7 @@ def test_a_producer_is_kept_while_each_end_is_sent_once(proxy: EndTxnProxy, topi
     for number in range(10):
         writer.write([row(topic, "a", f"{number}")], row(topic, "b", f"{number}"))
     with pytest.raises(TypeError):
-        writer.write([], Outgoing(topic, 5, b"b"))  # type: ignore[arg-type]
+        writer.write([], OutgoingRecord(topic, 5, b"b"))  # type: ignore[arg-type]
     writer.write([], row(topic, "b", "last"))
     writer.close()
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lastword.kafka.client.connection import Connection
-from lastword.kafka.client.transactions import Outgoing, Transactions
+from lastword.kafka.client.transactions import OutgoingRecord, Transactions
 from lastword.kafka.topics.topic_changes import delete_topic
 from lastword.teams.board import board_session as session
 from lastword.teams.board.board_session import WRITER
@@ -74,7 +74,7 @@ def busy_teams(connection: Connection, chance: random.Random) -> Iterator[None]:
             told = stats(team, number, chance.randrange(number + 2))
             write(connection, "team_stats", (team, told), (team, None if chance.random() < 0.1 else told))
             write(connection, "actions", (None, chance.choice([b"{", None, b"[]", action("")])))
-            careful.write([Outgoing("actions", action(team))], Outgoing("actions", action("team-careful")))
+            careful.write([OutgoingRecord("actions", action(team))], OutgoingRecord("actions", action("team-careful")))
 
     thread = threading.Thread(target=play)
     thread.start()
@@ -210,7 +210,7 @@ def test_a_reader_never_takes_the_writers_id(topics: Connection, monkeypatch: py
         assert "board_state" not in topics.reach().topics
         act(topics, "team-1")
         eventually(lambda: shown(live).actions == {"team-1": 3})
-    writer.write([], Outgoing("actions", action("team-1")))
+    writer.write([], OutgoingRecord("actions", action("team-1")))
     writer.close()
 
 

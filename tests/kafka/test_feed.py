@@ -6,21 +6,21 @@ import time
 from typing import Literal
 
 from lastword.kafka.client.connection import Connection
-from lastword.kafka.client.feed import Epoch, Feed, Heard
+from lastword.kafka.client.feed import Feed, FeedBatch, LeaderEpoch
 from lastword.kafka.topics.topic_changes import create_topic
 from support.compacted_logs import aborted
 from support.replicas import write_rows
 
 
-def heard_to_the_end(connection: Connection, topic: str, start: int = 0) -> Heard:
+def heard_to_the_end(connection: Connection, topic: str, start: int = 0) -> FeedBatch:
     """Everything up to the first end of the only partition, as one."""
-    whole = Heard()
+    whole = FeedBatch()
     with Feed(connection, topic) as feed:
         feed.add({0: start}, {})
         give_up_at = time.monotonic() + 30
         while not whole.at_end:
             assert time.monotonic() < give_up_at
-            heard = feed.hear(0.5)
+            heard = feed.poll(0.5)
             whole.records += heard.records
             whole.reached |= heard.reached
             whole.holes |= heard.holes
@@ -45,7 +45,7 @@ def test_where_every_offset_is_there_no_hole_is_seen(connection: Connection, top
     assert (empty.records, empty.reached, empty.holes, empty.leader_epochs) == ([], {}, set(), {})
     write(connection, topic_name, "record", "record")
     heard = heard_to_the_end(connection, topic_name)
-    assert (heard.reached, heard.holes, heard.leader_epochs) == ({0: 2}, set(), {0: Epoch(0, 2)})
+    assert (heard.reached, heard.holes, heard.leader_epochs) == ({0: 2}, set(), {0: LeaderEpoch(0, 2)})
 
 
 def test_offsets_that_are_missing_between_two_records_are_a_hole(connection: Connection, topic_name: str) -> None:
@@ -66,4 +66,4 @@ def test_offsets_that_are_missing_at_the_end_are_a_hole_that_the_position_passes
     write(connection, topic_name, "record", "record", "aborted")
     heard = heard_to_the_end(connection, topic_name)
     # The epoch is that of the last record: what those after it have is not known.
-    assert (heard.reached, heard.holes, heard.leader_epochs) == ({0: 4}, {0}, {0: Epoch(0, 2)})
+    assert (heard.reached, heard.holes, heard.leader_epochs) == ({0: 4}, {0}, {0: LeaderEpoch(0, 2)})

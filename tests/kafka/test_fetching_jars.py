@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lastword.core.errors import JarsUnavailable
-from lastword.jvm.jars import JarLock, broker_lock, ensure_jars
+from lastword.jvm.jars import JarLock, broker_jar_lock, ensure_jars
 from lastword.jvm.java import Java, find_java
 from lastword.jvm.jvm_trust_store import trust_options, trusted_by_python
 from support.processes import alive, children_of
@@ -21,7 +21,7 @@ from support.waiting import eventually
 
 TWO = JarLock(
     name="broker",
-    jars=tuple(jar for jar in broker_lock().jars if jar.artifact in ("jspecify", "slf4j-api")),
+    jars=tuple(jar for jar in broker_jar_lock().jars if jar.artifact in ("jspecify", "slf4j-api")),
 )
 FILENAMES = ["org.jspecify--jspecify--1.0.0.jar", "org.slf4j--slf4j-api--1.7.36.jar"]
 
@@ -40,9 +40,9 @@ def start_fetching(cache: Path) -> subprocess.Popen[str]:
     """Another process that fetches the two jars and prints what it is told, then `done`."""
     fetch = textwrap.dedent(f"""
         from pathlib import Path
-        from lastword.jvm.jars import JarLock, broker_lock, ensure_jars
+        from lastword.jvm.jars import JarLock, broker_jar_lock, ensure_jars
         from lastword.jvm.java import find_java
-        two = tuple(jar for jar in broker_lock().jars if jar.artifact in ("jspecify", "slf4j-api"))
+        two = tuple(jar for jar in broker_jar_lock().jars if jar.artifact in ("jspecify", "slf4j-api"))
         lock = JarLock(name="broker", jars=two)
         ensure_jars(lock, Path({str(cache)!r}), find_java(), lambda line: print(line, flush=True))
         print("done")

@@ -14,7 +14,7 @@ from lastword.api.table import Table
 from lastword.core.errors import BadInput
 from lastword.core.record import Headers
 from lastword.kafka.client.connection import Connection
-from lastword.kafka.client.reading import Queue, log_bounds, read_columns
+from lastword.kafka.client.reading import ReadQueue, log_bounds, read_columns
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.serve.running import Front, Running, TableToServe, running
 from support.asking import ask, served, service_of
@@ -171,7 +171,7 @@ def test_a_header_name_that_is_not_utf8_costs_neither_the_row_nor_the_other_head
     assert {row.key: row.headers for row in users.scan() if row.headers} == shown
     start, stop = log_bounds(connection, topic)
     columns = [
-        each for batch in read_columns(connection, topic, start=start, stop=stop, queue=Queue()) for each in batch
+        each for batch in read_columns(connection, topic, start=start, stop=stop, queue=ReadQueue()) for each in batch
     ]
     found = {key: headers for each in columns for key, headers in zip(each.keys, each.headers or (), strict=False)}
     assert {key: headers for key, headers in found.items() if headers} == {b"before1": expected, b"followed1": expected}

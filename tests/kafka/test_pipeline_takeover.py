@@ -10,7 +10,7 @@ import pytest
 from lastword.core.errors import Fenced, SourceGap, TakenOver
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import read_log
-from lastword.kafka.client.transactions import Outgoing, Transactions
+from lastword.kafka.client.transactions import OutgoingRecord, Transactions
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
 from lastword.kafka.topics.topic_description import list_topics
 from lastword.pipeline.plan.plan import Pipeline, Rule, Source
@@ -55,11 +55,11 @@ def test_a_transaction_is_there_as_a_whole_and_tells_where_its_last_record_lies(
 ) -> None:
     writer = Transactions(connection, plan.app)
     topic = plan.source.topic
-    first = writer.write([Outgoing(topic, b"1", partition=0)], Outgoing(topic, b"2", partition=0))
-    second = writer.write([], Outgoing(topic, b"3", partition=0))
+    first = writer.write([OutgoingRecord(topic, b"1", partition=0)], OutgoingRecord(topic, b"2", partition=0))
+    second = writer.write([], OutgoingRecord(topic, b"3", partition=0))
     with pytest.raises(TypeError):
-        writer.write([Outgoing(topic, b"4", partition=0)], Outgoing(topic, 5, partition=0))  # type: ignore[arg-type]
-    third = writer.write([], Outgoing(topic, b"6", partition=0))
+        writer.write([OutgoingRecord(topic, b"4", partition=0)], OutgoingRecord(topic, 5, partition=0))  # type: ignore[arg-type]
+    third = writer.write([], OutgoingRecord(topic, b"6", partition=0))
     writer.close()
 
     # Each end of a transaction has an offset too; what was aborted had not been sent yet.
@@ -69,13 +69,13 @@ def test_a_transaction_is_there_as_a_whole_and_tells_where_its_last_record_lies(
 
 def test_who_takes_an_id_ends_its_former_holder(connection: Connection, plan: Pipeline) -> None:
     former = Transactions(connection, plan.app)
-    former.write([], Outgoing(plan.source.topic, b"1"))
+    former.write([], OutgoingRecord(plan.source.topic, b"1"))
     holder = Transactions(connection, plan.app)
 
     with pytest.raises(Fenced, match=f"of {plan.app}: another process has taken this id"):
-        former.write([], Outgoing(plan.source.topic, b"2"))
+        former.write([], OutgoingRecord(plan.source.topic, b"2"))
     former.close()
-    holder.write([], Outgoing(plan.source.topic, b"3"))
+    holder.write([], OutgoingRecord(plan.source.topic, b"3"))
     holder.close()
 
     assert sorted(filter(None, values(connection, plan.source.topic))) == [b"1", b"3"]
@@ -105,7 +105,7 @@ def test_a_driver_that_was_replaced_is_told_and_takes_no_id_from_its_successor(
 
     with pytest.raises(TakenOver, match="was taken over by two"):
         take_over(connection, plan, owner="one", mine=older.generation)
-    holder.write([], Outgoing(plan.source.topic, b"still the holder"))
+    holder.write([], OutgoingRecord(plan.source.topic, b"still the holder"))
     holder.close()
 
 
@@ -150,7 +150,7 @@ def test_the_progress_of_a_partition_is_the_last_one_that_was_committed(connecti
     record = progress_record(plan.changelog, 0, later)
     offset = holder.write([], record)
     with pytest.raises(TypeError):
-        holder.write([record], Outgoing(plan.changelog, 5, partition=0))  # type: ignore[arg-type]
+        holder.write([record], OutgoingRecord(plan.changelog, 5, partition=0))  # type: ignore[arg-type]
     holder.close()
 
     for start in (None, taken.kept[0].offset, offset):

@@ -21,7 +21,7 @@ from lastword.kafka.broker.users import ClusterUser, Rights, add_user, list_user
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.groups import GroupPosition
 from lastword.kafka.client.reading import log_bounds, read_log
-from lastword.kafka.client.transactions import Outgoing, Transactions
+from lastword.kafka.client.transactions import OutgoingRecord, Transactions
 from lastword.kafka.client.writing import Writer
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.serve.cluster.cluster_answers import ServedCluster
@@ -145,7 +145,7 @@ def test_a_missing_right_is_named(secure: LocalCluster, ann: Connection) -> None
     with pytest.raises(LastwordError, match="needs the right Read on the consumer group"):
         GroupPosition(ann, "others").commit({"orders": log_bounds(ann, "orders")[1]})
     with pytest.raises(LastwordError, match="needs the right Write on the transactional id"):
-        Transactions(ann, "mine").write([], Outgoing("news", b"v", b"k"))
+        Transactions(ann, "mine").write([], OutgoingRecord("news", b"v", b"k"))
     with pytest.raises(LastwordError, match="needs the rights Describe and Alter on the cluster"):
         list_users(ann)
     with pytest.raises(LastwordError, match="needs the rights Describe and Alter on the cluster"):

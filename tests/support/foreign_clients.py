@@ -6,7 +6,7 @@ import subprocess
 import warnings
 from typing import NamedTuple
 
-from lastword.jvm.jars import broker_lock, ensure_jars
+from lastword.jvm.jars import broker_jar_lock, ensure_jars
 from lastword.jvm.java import find_java
 from lastword.kafka.broker.broker_process import Jvm
 from lastword.kafka.client.connection import Connection
@@ -40,7 +40,7 @@ class Seen(NamedTuple):
 def kafka_tools() -> Jvm:
     """The broker's jars, which hold Kafka's console tools too, and the Java that we find."""
     java = find_java()
-    return Jvm(java=java, jars=ensure_jars(broker_lock(), JARS, java, print))
+    return Jvm(java=java, jars=ensure_jars(broker_jar_lock(), JARS, java, print))
 
 
 def console(jvm: Jvm, main_class: str, *arguments: str, given: str = "") -> str:

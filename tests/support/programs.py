@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lastword.core.home import default_home, default_jars
-from lastword.jvm.jars import spark_lock
+from lastword.jvm.jars import spark_jar_lock
 
 # A session with nothing behind it: Spark itself asks no cluster.
 SESSION = """
@@ -42,6 +42,6 @@ def run(program: str, environ: Mapping[str, str], timeout_s: float = 300) -> str
 def jars_without_archives(cache: Path) -> Path:
     """A cache with Spark's jars and nothing else, which costs no copy."""
     cache.mkdir()
-    name = spark_lock().folder_name
+    name = spark_jar_lock().folder_name
     (cache / name).symlink_to(default_jars(default_home()) / name)
     return cache

@@ -11,7 +11,7 @@ from queue import Queue
 import pytest
 
 from lastword.core.errors import BadLine, JarsUnavailable
-from lastword.jvm.jars import Jar, JarLock, broker_lock, committed_lock, ensure_jars, parse_lock
+from lastword.jvm.jars import Jar, JarLock, broker_jar_lock, committed_lock, ensure_jars, parse_lock
 from lastword.jvm.java import Java, find_java
 
 NO_JAVA = Java(executable=Path("/nowhere/java"), version=17, origin="PATH")
@@ -69,7 +69,7 @@ def test_another_lock_has_another_folder() -> None:
 BENCHMARK = committed_lock("benchmarks.alternatives", "benchmark")
 
 
-@pytest.mark.parametrize("lock", [broker_lock(), BENCHMARK], ids=lambda lock: lock.name)
+@pytest.mark.parametrize("lock", [broker_jar_lock(), BENCHMARK], ids=lambda lock: lock.name)
 def test_a_committed_lock_is_sorted_and_names_each_jar_once(lock: JarLock) -> None:
     jars = lock.jars
 
@@ -79,7 +79,7 @@ def test_a_committed_lock_is_sorted_and_names_each_jar_once(lock: JarLock) -> No
 
 
 def test_the_committed_lock_has_the_broker_and_its_tools_and_no_web_server() -> None:
-    packages = {f"{jar.group}:{jar.artifact}" for jar in broker_lock().jars}
+    packages = {f"{jar.group}:{jar.artifact}" for jar in broker_jar_lock().jars}
 
     assert {"org.apache.kafka:kafka_2.13", "org.apache.kafka:kafka-tools"} <= packages
     assert {"org.apache.logging.log4j:log4j-slf4j-impl", "io.prometheus.jmx:jmx_prometheus_javaagent"} <= packages
@@ -87,7 +87,7 @@ def test_the_committed_lock_has_the_broker_and_its_tools_and_no_web_server() -> 
 
 
 def test_the_benchmarks_have_the_kafka_of_the_broker() -> None:
-    ours = {jar.artifact: jar.version for jar in broker_lock().jars if jar.group == "org.apache.kafka"}
+    ours = {jar.artifact: jar.version for jar in broker_jar_lock().jars if jar.group == "org.apache.kafka"}
     theirs = {jar.artifact: jar.version for jar in BENCHMARK.jars if jar.group == "org.apache.kafka"}
 
     assert theirs == {"kafka-clients": ours["kafka-clients"], "kafka-streams": ours["kafka-clients"]}

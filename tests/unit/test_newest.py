@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lastword.core.fold import fold
 from lastword.core.record import Headers, Record
-from lastword.kafka.client.reading import Columns, Queue
+from lastword.kafka.client.reading import Columns, ReadQueue
 from lastword.replica.building.fold_worker import queue_within
 from lastword.replica.building.newest_rows import Newest, Runs, SplitKey, in_key_order
 from lastword.replica.building.rebuild import spread
@@ -140,7 +140,7 @@ def test_the_estimate_knows_of_headers() -> None:
 
 
 def test_the_queue_shrinks_with_the_memory_and_never_grows_over_its_defaults() -> None:
-    assert queue_within(10_000 * MB) == Queue()
+    assert queue_within(10_000 * MB) == ReadQueue()
     assert queue_within(0).batch == 2
     small = queue_within(128 * MB)
     assert small.kbytes * 1024 + small.records * 450 <= 128 * MB // 6

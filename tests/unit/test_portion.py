@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow
 import pytest
 
-from lastword.kafka.client.transactions import Outgoing
+from lastword.kafka.client.transactions import OutgoingRecord
 from lastword.pipeline.evaluation.verdicts import SourceField
 from lastword.pipeline.running.progress import PartitionProgress
 from lastword.pipeline.running.transaction_buffer import TransactionBuffer
@@ -20,8 +20,8 @@ def doubtful(row: dict[str, Any], value: bytes) -> dict[str, Any]:
     return {**row, "doubt": True, "key": b"k", "value": value, "unread": ""}
 
 
-def outgoing(portion: TransactionBuffer) -> list[Outgoing]:
-    return [Outgoing(*fields) for fields in portion.outgoing()]
+def outgoing(portion: TransactionBuffer) -> list[OutgoingRecord]:
+    return [OutgoingRecord(*fields) for fields in portion.outgoing()]
 
 
 def test_matches_are_written_with_their_source_and_rule_and_counted() -> None:
@@ -30,10 +30,10 @@ def test_matches_are_written_with_their_source_and_rule_and_counted() -> None:
     portion.add(batch(valid(7, (1, b"d"), increments=(2**62, 0)), valid(9, increments=(2**62, 1))))
 
     assert outgoing(portion) == [
-        Outgoing("actions", b"a", None, [("source", b"users/1/3"), ("rule", b"one")]),
-        Outgoing("others", b"b", None, [("source", b"users/1/3"), ("rule", b"two")]),
-        Outgoing("others", b"c", None, [("source", b"users/1/6"), ("rule", b"two")]),
-        Outgoing("others", b"d", None, [("source", b"users/1/7"), ("rule", b"two")]),
+        OutgoingRecord("actions", b"a", None, [("source", b"users/1/3"), ("rule", b"one")]),
+        OutgoingRecord("others", b"b", None, [("source", b"users/1/3"), ("rule", b"two")]),
+        OutgoingRecord("others", b"c", None, [("source", b"users/1/6"), ("rule", b"two")]),
+        OutgoingRecord("others", b"d", None, [("source", b"users/1/7"), ("rule", b"two")]),
     ]
     after = portion.after(BEFORE)
     assert (after.next_offset, after.valid, after.rejected, after.generation) == (10, 5, 0, 2)
@@ -64,8 +64,8 @@ def test_a_rejected_record_keeps_its_key_and_value_and_says_why() -> None:
     portion.add(batch(valid(3), unreadable(4, b"{"), unreadable(5, None)))
 
     assert outgoing(portion) == [
-        Outgoing("app-rejects", b"{", b"k", [("source", b"users/1/4"), ("reason", b"its value is not JSON")]),
-        Outgoing("app-rejects", None, b"k", [("source", b"users/1/5"), ("reason", b"it has no value")]),
+        OutgoingRecord("app-rejects", b"{", b"k", [("source", b"users/1/4"), ("reason", b"its value is not JSON")]),
+        OutgoingRecord("app-rejects", None, b"k", [("source", b"users/1/5"), ("reason", b"it has no value")]),
     ]
 
 
@@ -149,7 +149,7 @@ def test_a_record_without_a_key_for_a_compacted_topic_is_rejected_and_the_match_
     portion.add(batch(keyed, valid(4, (0, b"second"), (1, b"third"))))
 
     assert outgoing(portion) == [
-        Outgoing(
+        OutgoingRecord(
             "app-rejects",
             b"third",
             None,
@@ -159,8 +159,8 @@ def test_a_record_without_a_key_for_a_compacted_topic_is_rejected_and_the_match_
                 ("reason", b"the record for others has no key, and it is compacted"),
             ],
         ),
-        Outgoing("others", b"first", b"k", [("source", b"users/1/3"), ("rule", b"two")]),
-        Outgoing("actions", b"second", None, [("source", b"users/1/4"), ("rule", b"one")]),
+        OutgoingRecord("others", b"first", b"k", [("source", b"users/1/3"), ("rule", b"two")]),
+        OutgoingRecord("actions", b"second", None, [("source", b"users/1/4"), ("rule", b"one")]),
     ]
     assert portion.after(BEFORE).counters["stats"]["two"]["flagged"] == 2
 
@@ -191,8 +191,8 @@ def test_a_record_on_which_an_expression_fails_is_rejected_as_a_whole() -> None:
 
     reason = b"it can't be computed: rule one, when: a; rule one, value"
     assert outgoing(portion) == [
-        Outgoing("app-rejects", b'{"name": "Ada"}', b"k", [("source", b"users/1/4"), ("reason", reason)]),
-        Outgoing("actions", b"b", None, [("source", b"users/1/3"), ("rule", b"one")]),
+        OutgoingRecord("app-rejects", b'{"name": "Ada"}', b"k", [("source", b"users/1/4"), ("reason", reason)]),
+        OutgoingRecord("actions", b"b", None, [("source", b"users/1/3"), ("rule", b"one")]),
     ]
     after = portion.after(BEFORE)
     assert (after.next_offset, after.valid, after.rejected) == (5, 1, 1)

@@ -93,12 +93,12 @@ def committed_lock(package: str, name: str) -> JarLock:
     return parse_lock(name, resources.files(package).joinpath(f"{name}.lock").read_text(encoding="utf-8"))
 
 
-def broker_lock() -> JarLock:
+def broker_jar_lock() -> JarLock:
     """The jars of Apache Kafka's broker and tools, as committed with lastword."""
     return committed_lock("lastword.jvm", "broker")
 
 
-def spark_lock() -> JarLock:
+def spark_jar_lock() -> JarLock:
     """The jars of Spark's Kafka connector and of Delta, as committed with lastword."""
     return committed_lock("lastword.jvm", "spark")
 

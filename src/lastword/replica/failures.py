@@ -45,7 +45,7 @@ class EndWatch:
         try:
             if self._glance is None:
                 self._lookout = self._lookout or TopicProbe(self._connection, self._topic)
-                self._glance = self._lookout.glance()
+                self._glance = self._lookout.look_in_background()
             if not self._glance.is_over:
                 return None
             glance, self._glance = self._glance, None

@@ -17,8 +17,8 @@ from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, ClusterUnreachable, NotFound, PositionGone, StoreDamaged
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
-from lastword.kafka.client.feed import Epoch, Feed, Heard
-from lastword.kafka.topics.topic_snapshot import PendingProbe, Present, TopicProbe
+from lastword.kafka.client.feed import Feed, FeedBatch, LeaderEpoch
+from lastword.kafka.topics.topic_snapshot import PendingProbe, TopicProbe, TopicSnapshot
 from lastword.replica.catch_up import Arrival
 from lastword.replica.expired_rows import Leaving
 from lastword.replica.folder import ReplicaFolder
@@ -89,7 +89,7 @@ class FollowSession:
         self._in_doubt = False
         self._asked_from = store.position
 
-    def follow(self, now: Present, looked_at: int) -> Moved | None:
+    def follow(self, now: TopicSnapshot, looked_at: int) -> Moved | None:
         """Goes on until it is stopped, or gives the reason why the store can't."""
         with self._feed:
             self._take_in(now, looked_at)
@@ -98,7 +98,7 @@ class FollowSession:
                     # Found by somebody who reads.
                     raise StoreDamaged(self._store.damage)
                 self._say()
-                heard = self._feed.hear(0 if self._leaving.is_under_way else _HEAR_S)
+                heard = self._feed.poll(0 if self._leaving.is_under_way else _HEAR_S)
                 if heard.past_moved is not None:
                     return Moved(why=f"the log was truncated ({heard.past_moved})")
                 self._apply(heard)
@@ -127,7 +127,7 @@ class FollowSession:
                 due = self._soonest_look_at
             if now >= due:
                 self._in_doubt, self._asked_from = False, self._store.position
-                self._glance = self._lookout.glance()
+                self._glance = self._lookout.look_in_background()
             return None
         if not self._glance.is_over:
             return None
@@ -147,7 +147,7 @@ class FollowSession:
             self._take_in(seen, glance.asked_at)
         return moved
 
-    def _take_in(self, now: Present, looked_at: int) -> None:
+    def _take_in(self, now: TopicSnapshot, looked_at: int) -> None:
         """What a look told: partitions to follow, where they end, how long tombstones stay."""
         stored = self._store.identity
         self._retention_ms = min(stored.delete_retention_ms, now.delete_retention_ms)
@@ -167,7 +167,7 @@ class FollowSession:
         if longer or now.delete_retention_ms < stored.delete_retention_ms:
             self._store.declare(replace(stored, delete_retention_ms=now.delete_retention_ms))
 
-    def _follow_new_partitions(self, now: Present, looked_at: int) -> None:
+    def _follow_new_partitions(self, now: TopicSnapshot, looked_at: int) -> None:
         added = [partition for partition in now.high if partition not in self._feed.partitions]
         if not added:
             return
@@ -180,18 +180,18 @@ class FollowSession:
         self._feed.add(
             {p: places[p].position for p in added},
             {
-                p: Epoch(places[p].leader_epoch, places[p].epoch_end)
+                p: LeaderEpoch(places[p].leader_epoch, places[p].epoch_end)
                 for p in added
                 if places[p].leader_epoch >= 0 and places[p].epoch_end >= now.start[p]
             },
         )
 
-    def _apply(self, heard: Heard) -> None:
+    def _apply(self, heard: FeedBatch) -> None:
         if heard.reached:
             places = {}
             for partition, position in heard.reached.items():
                 old = self._store.places[partition]
-                epoch = heard.leader_epochs.get(partition, Epoch(old.leader_epoch, old.epoch_end))
+                epoch = heard.leader_epochs.get(partition, LeaderEpoch(old.leader_epoch, old.epoch_end))
                 places[partition] = old._replace(
                     position=position,
                     leader_epoch=epoch.number,

@@ -21,7 +21,7 @@ from lastword.core.errors import (
 )
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
-from lastword.kafka.topics.topic_snapshot import Present, TopicProbe
+from lastword.kafka.topics.topic_snapshot import TopicProbe, TopicSnapshot
 from lastword.replica.building.long_work import Pace, Stopped
 from lastword.replica.failures import EndWatch, RetryPauses, damaged_too_often, failed_state
 from lastword.replica.follow_session import FollowSession
@@ -225,7 +225,7 @@ class Follower:
         )
         self._moved = session.follow(now, looked_at)
 
-    def _store_for(self, wanted: Identity, now: Present) -> Store:
+    def _store_for(self, wanted: Identity, now: TopicSnapshot) -> Store:
         """The store if it can go on, else a new one."""
         store = self._owned.store
         if store is None:
@@ -246,7 +246,7 @@ class Follower:
         del store
         return self._built(wanted, now)
 
-    def _built(self, wanted: Identity, now: Present) -> Store:
+    def _built(self, wanted: Identity, now: TopicSnapshot) -> Store:
         reason = self._why_another
         why = f"{reason}: building it again" if reason else "building"
         pace = Pace()
@@ -262,7 +262,7 @@ class Follower:
         self._show()
         return store
 
-    def _identity(self, now: Present) -> Identity:
+    def _identity(self, now: TopicSnapshot) -> Identity:
         key_codec, value_codec = self._codecs
         return Identity(
             topic=self._topic,

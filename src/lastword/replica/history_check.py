@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lastword.core.position import Position
-from lastword.kafka.topics.topic_snapshot import Present
+from lastword.kafka.topics.topic_snapshot import TopicSnapshot
 from lastword.replica.store.store import Identity, Store
 
 
@@ -18,7 +18,7 @@ class Moved:
     rows_are_right: bool = False
 
 
-def how_the_past_moved(store: Store, wanted: Identity, asked_from: Position, now: Present) -> Moved | None:
+def how_the_past_moved(store: Store, wanted: Identity, asked_from: Position, now: TopicSnapshot) -> Moved | None:
     """Why the store can't simply go on, or None when it can; `asked_from` is where it was before that look."""
     found, topic = store.identity, wanted.topic
     if found.topic_id != now.topic_id:

@@ -11,7 +11,7 @@ from lastword.core.clock import now_ms
 from lastword.core.codecs import Codec, readable_by
 from lastword.core.errors import ReplicaUnusable, StoreDamaged
 from lastword.kafka.client.connection import Connection
-from lastword.kafka.topics.topic_snapshot import Present
+from lastword.kafka.topics.topic_snapshot import TopicSnapshot
 from lastword.replica.building.rebuild import build
 from lastword.replica.damages import Damages
 from lastword.replica.folder import ReplicaFolder
@@ -83,7 +83,7 @@ class OwnedStore:
         self,
         connection: Connection,
         wanted: Identity,
-        now: Present,
+        now: TopicSnapshot,
         *,
         progress: Callable[[int, int], None],
         stopping: threading.Event,
@@ -106,7 +106,7 @@ class OwnedStore:
         self,
         connection: Connection,
         wanted: Identity,
-        now: Present,
+        now: TopicSnapshot,
         progress: Callable[[int, int], None],
         stopping: threading.Event,
     ) -> Path | None:
@@ -126,7 +126,7 @@ class OwnedStore:
         )
         return building if is_built else None
 
-    def _empty(self, wanted: Identity, now: Present) -> Path:
+    def _empty(self, wanted: Identity, now: TopicSnapshot) -> Path:
         building = self.folder.new_building()
         store = Store(building, readable=self._readable)
         try:

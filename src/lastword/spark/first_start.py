@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow
 from pyspark.sql import SparkSession
 
-from lastword.jvm.jars import spark_lock
+from lastword.jvm.jars import spark_jar_lock
 from lastword.jvm.java import Java
 from lastword.kafka.client.connection import Connection
 from lastword.spark.reading.fold import shown_rows
@@ -30,7 +30,7 @@ _QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.log
 
 def take_first_start(java: Java, cache: Path, jars: tuple[Path, ...], tell: Callable[[str], None]) -> None:
     """Starts Spark once with the jars of a cache and stops it, unless its class archive is there, or can't be kept."""
-    if spark_archive(java, cache.absolute(), spark_lock().folder_name, jars).unfinished is None:
+    if spark_archive(java, cache.absolute(), spark_jar_lock().folder_name, jars).unfinished is None:
         return
     tell("preparing Spark, once: it then starts in half the time")
     # Its workers complain when they end with the JVM, and what fails here is an error of ours.

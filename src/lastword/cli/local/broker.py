@@ -129,14 +129,14 @@ def _keep_from_down(progress: ProgressLine) -> None:
 
 def fetch(_args: argparse.Namespace) -> int:
     from lastword.core.home import default_home, default_jars
-    from lastword.jvm.jars import broker_lock, ensure_jars, spark_lock
+    from lastword.jvm.jars import broker_jar_lock, ensure_jars, spark_jar_lock
     from lastword.jvm.java import find_java
     from lastword.kafka.broker.broker_process import Jvm
     from lastword.kafka.broker.first_start import take_first_broker_start
 
     progress = ProgressLine()
     java, cache = find_java(), default_jars(default_home())
-    broker, spark = (ensure_jars(lock, cache, java, progress.line) for lock in (broker_lock(), spark_lock()))
+    broker, spark = (ensure_jars(lock, cache, java, progress.line) for lock in (broker_jar_lock(), spark_jar_lock()))
     take_first_broker_start(Jvm(java=java, jars=broker), cache, progress.line)
     if all(find_spec(name) is not None for name in ("pyspark", "pyarrow", "pandas")):
         from lastword.spark.first_start import take_first_start

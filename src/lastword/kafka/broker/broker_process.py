@@ -17,7 +17,7 @@ from typing import IO
 from lastword.core.durable import write_durably
 from lastword.core.errors import BrokerFailed
 from lastword.jvm.class_archive import ClassArchive, class_archive
-from lastword.jvm.jars import broker_lock
+from lastword.jvm.jars import broker_jar_lock
 from lastword.jvm.java import COMPILE_LATER, Java
 from lastword.jvm.quoting import quoted
 from lastword.kafka.broker.broker_log import refused_setting, without_frames
@@ -51,7 +51,7 @@ def broker_archive(jvm: Jvm, cache: Path) -> ClassArchive | None:
     """The archive of the broker's classes; None where the JVM keeps one by itself, as Java does from 19 on."""
     if jvm.java.version >= 19:
         return None
-    return class_archive(jvm.java, cache.absolute(), broker_lock().folder_name, jvm.class_path)
+    return class_archive(jvm.java, cache.absolute(), broker_jar_lock().folder_name, jvm.class_path)
 
 
 def archive_options(jvm: Jvm, cache: Path) -> tuple[str, ...]:

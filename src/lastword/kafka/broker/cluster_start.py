@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from lastword.core.errors import BadInput
-from lastword.jvm.jars import broker_lock, ensure_jars
+from lastword.jvm.jars import broker_jar_lock, ensure_jars
 from lastword.jvm.java import find_java
 from lastword.kafka.broker.broker_process import (
     BrokerCommand,
@@ -126,7 +126,7 @@ class ClusterStart:
         for broker in stopped:
             check_port(broker.port, self.report)
         java = find_java()
-        jvm = Jvm(java=java, jars=ensure_jars(broker_lock(), self.jars, java, self.report))
+        jvm = Jvm(java=java, jars=ensure_jars(broker_jar_lock(), self.jars, java, self.report))
         jvm = replace(jvm, options=self.jvm_options or archive_options(jvm, self.jars))
         is_new = not any(node_files(self.folder, broker).is_formatted() for broker in spec.brokers)
         access = access_control(self.folder, spec.security, java, is_new=is_new)

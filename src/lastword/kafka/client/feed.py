@@ -20,7 +20,7 @@ _PAST_MOVED = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaE
 _GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 
 
-class Epoch(NamedTuple):
+class LeaderEpoch(NamedTuple):
     """The leader epoch of a record, and the offset after that record."""
 
     number: int
@@ -28,14 +28,14 @@ class Epoch(NamedTuple):
 
 
 @dataclass(kw_only=True)
-class Heard:
+class FeedBatch:
     """One look into the feed, in the order of each partition."""
 
     records: list[Record] = field(default_factory=list)
     # For each partition that went on, the next offset: past a gap too, where the end of the partition was reached.
     reached: dict[int, int] = field(default_factory=dict)
     # Of the last record of each partition.
-    leader_epochs: dict[int, Epoch] = field(default_factory=dict)
+    leader_epochs: dict[int, LeaderEpoch] = field(default_factory=dict)
     # Partitions where an offset was missing: compaction took a record, or a transaction left its marker.
     holes: set[int] = field(default_factory=set)
     # Partitions that are read to their end.
@@ -64,7 +64,7 @@ class Feed:
             error_cb=self._on_error,
         )
 
-    def add(self, position: Mapping[int, int], leader_epochs: Mapping[int, Epoch]) -> None:
+    def add(self, position: Mapping[int, int], leader_epochs: Mapping[int, LeaderEpoch]) -> None:
         """Feeds these partitions too, from here on; with the epoch the broker notices a log that was truncated."""
         wanted = []
         for partition, offset in position.items():
@@ -82,9 +82,9 @@ class Feed:
     def partitions(self) -> frozenset[int]:
         return frozenset(self._next)
 
-    def hear(self, patience_s: float) -> Heard:
+    def poll(self, patience_s: float) -> FeedBatch:
         """What came within `patience_s`; at once when there is something."""
-        heard = Heard(not_before=self._drained_at)
+        heard = FeedBatch(not_before=self._drained_at)
         last: dict[int, Any] = {}
         upcoming = self._next
         asked_at = now_ms()
@@ -110,7 +110,7 @@ class Feed:
             heard.reached[partition] = upcoming[partition]
             epoch = message.leader_epoch()
             if epoch is not None:
-                heard.leader_epochs[partition] = Epoch(epoch, upcoming[partition])
+                heard.leader_epochs[partition] = LeaderEpoch(epoch, upcoming[partition])
         heard.doubtful, self._doubtful = heard.doubtful or self._doubtful, False
         return heard
 
@@ -134,14 +134,14 @@ class Feed:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _note_end(self, heard: Heard, partition: int, end: int) -> None:
+    def _note_end(self, heard: FeedBatch, partition: int, end: int) -> None:
         if end > self._next[partition]:
             # Nothing that we may read was left before the end: aborted, a marker, or compacted away.
             heard.holes.add(partition)
             self._next[partition] = heard.reached[partition] = end
         heard.at_end.add(partition)
 
-    def _note_trouble(self, heard: Heard, partition: int, error: KafkaError) -> None:
+    def _note_trouble(self, heard: FeedBatch, partition: int, error: KafkaError) -> None:
         if error.code() == NO_GROUP:
             return
         if error.code() in _PAST_MOVED:

@@ -60,7 +60,7 @@ class Columns(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Queue:
+class ReadQueue:
     """How much a bulk read may hold that was fetched and not taken yet, and how much it takes at a time."""
 
     records: int = _BULK["queued_min_messages"]
@@ -157,7 +157,7 @@ def read_columns(
     *,
     start: Position,
     stop: Position,
-    queue: Queue,
+    queue: ReadQueue,
     progress: Progress | None = None,
 ) -> Iterator[list[Columns]]:
     """What `read_log` reads, for those who want millions a second: each batch as columns, a partition at a time.

@@ -23,10 +23,10 @@ from lastword.kafka.client.writing import MAX_RECORD_BYTES
 TIMEOUT_S = 30.0
 
 
-Fields = tuple[str, bytes | None, bytes | None, list[tuple[str, bytes]] | None, int]
+RecordFields = tuple[str, bytes | None, bytes | None, list[tuple[str, bytes]] | None, int]
 
 
-class Outgoing(NamedTuple):
+class OutgoingRecord(NamedTuple):
     """A record to write. Whoever writes millions gives tuples of the same fields."""
 
     topic: str
@@ -88,7 +88,7 @@ class Transactions:
         with self._told("taking the transactional id"):
             self._producer, self._requests = self._take_id()
 
-    def write(self, records: Iterable[Fields], last: Outgoing) -> int:
+    def write(self, records: Iterable[RecordFields], last: OutgoingRecord) -> int:
         """Writes all of it in one transaction and returns the offset of `last` once it is committed.
 
         After an error nobody knows whether it was committed: whoever takes the id anew can tell.
@@ -209,7 +209,7 @@ def _is_fatal(failure: BaseException) -> bool:
 
 
 def _produce(
-    producer: Producer, record: Fields, on_delivery: Callable[[KafkaError | None, Any], None] | None = None
+    producer: Producer, record: RecordFields, on_delivery: Callable[[KafkaError | None, Any], None] | None = None
 ) -> None:
     topic, value, key, headers, partition = record
     while True:

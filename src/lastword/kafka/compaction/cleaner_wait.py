@@ -25,7 +25,7 @@ _LONGEST_PAUSE_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class PartitionWork:
     """What there is to do in a partition."""
 
     # The offset of an obsolete record that will go; None where only tombstones or records of ours may go.
@@ -35,7 +35,7 @@ class Work:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cleaned:
+class CleaningResult:
     """What a cleaning came to."""
 
     # The partitions that the cleaner has been through.
@@ -72,7 +72,9 @@ class Cleaning:
     # The offsets of all records that this cleaning appended, by partition.
     _ours: dict[int, list[int]] = field(default_factory=dict, init=False)
 
-    def run(self, work: Mapping[int, Work], before: Mapping[int, Census], *, timeout_s: float) -> Cleaned:
+    def run(
+        self, work: Mapping[int, PartitionWork], before: Mapping[int, Census], *, timeout_s: float
+    ) -> CleaningResult:
         """Cleans as far as the time allows, with the tombstones gone if that fits into it."""
         began = time.monotonic()
         give_up_at = began + timeout_s
@@ -86,13 +88,15 @@ class Cleaning:
             ripe_at = met_at + (self.delete_retention_ms + self.min_lag_ms) / 1000
             if staying and ripe_at + (met_at - began) < give_up_at:
                 self._rest(self.delete_retention_ms / 1000)
-                again = Work(sign=None, needs_nudge=True)
+                again = PartitionWork(sign=None, needs_nudge=True)
                 self._once(producer, consumer, dict.fromkeys(staying, again), give_up_at)
             left = self._left(consumer)
         left_until_ms = rolls_from_ms(self.admin, self.topic, left, self.rule)
-        return Cleaned(through=through, swept=set(self._ours) - left, left_until_ms=left_until_ms)
+        return CleaningResult(through=through, swept=set(self._ours) - left, left_until_ms=left_until_ms)
 
-    def _once(self, producer: Producer, consumer: Consumer, work: Mapping[int, Work], give_up_at: float) -> set[int]:
+    def _once(
+        self, producer: Producer, consumer: Consumer, work: Mapping[int, PartitionWork], give_up_at: float
+    ) -> set[int]:
         """Waits for one cleaning of each partition; those that had it."""
         turns = self._turns(work)
         pause_s = 0.05
@@ -111,7 +115,7 @@ class Cleaning:
         signs = {p: sign for p in turns if (sign := work[p].sign) is not None}
         return set(work) - set(turns) | gone(consumer, self.topic, signs)
 
-    def _turns(self, work: Mapping[int, Work]) -> dict[int, _Turn]:
+    def _turns(self, work: Mapping[int, PartitionWork]) -> dict[int, _Turn]:
         newest_ms = newest_timestamps_ms(self.admin, self.topic, [p for p in work if work[p].needs_nudge])
         turns = {}
         for partition, each in work.items():

@@ -50,7 +50,7 @@ class JournalEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Left:
+class NudgeLeftovers:
     """The partitions of one topic in which records of a nudge may be left, visible to readers of uncommitted data."""
 
     topic_id: str
@@ -58,7 +58,7 @@ class Left:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class TopicClaim:
     """The right of one live process to change one topic for a while. It ends with the process, however that ends."""
 
     path: Path
@@ -87,14 +87,14 @@ class Claim:
         """Keeps for the next compaction where records of ours may be left; no partitions: none are left anywhere."""
         chosen = sorted(partitions)
         if chosen:
-            write_durably(self._left_path, msgspec.json.encode(Left(topic_id=topic_id, partitions=chosen)))
+            write_durably(self._left_path, msgspec.json.encode(NudgeLeftovers(topic_id=topic_id, partitions=chosen)))
         else:
             self._left_path.unlink(missing_ok=True)
 
     def left(self, topic_id: str) -> set[int]:
         """The partitions in which an earlier compaction of this very topic may have left records of ours."""
         try:
-            left = msgspec.json.decode(self._left_path.read_bytes(), type=Left)
+            left = msgspec.json.decode(self._left_path.read_bytes(), type=NudgeLeftovers)
         except (FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
             # Damaged, the file says nothing that a compaction with something to remove would not find out.
             return set()
@@ -106,7 +106,7 @@ class Claim:
 
 
 @contextmanager
-def claimed(home: Path, cluster_id: str, topic: str) -> Iterator[Claim]:
+def claimed(home: Path, cluster_id: str, topic: str) -> Iterator[TopicClaim]:
     """The claim on a topic; refused while another live process holds it."""
     path = _path(home, cluster_id, topic)
     private_folder(path.parent)
@@ -194,7 +194,7 @@ def _entries(folder: Path) -> list[Path]:
     return [path for path in folder.glob("*.json") if path.is_file()] if folder.is_dir() else []
 
 
-def _settle(connection: Connection, claim: Claim, tell: Tell) -> JournalEntry | None:
+def _settle(connection: Connection, claim: TopicClaim, tell: Tell) -> JournalEntry | None:
     try:
         entry = claim.entry()
     except LastwordError as damage:
@@ -231,7 +231,7 @@ class _Owner:
 
 
 @contextmanager
-def _held(path: Path) -> Iterator[Claim | _Owner]:
+def _held(path: Path) -> Iterator[TopicClaim | _Owner]:
     """The claim on an entry, or its owner while that one lives."""
     # The lock file is never removed: two processes could then hold two files of one name.
     with path.with_suffix(".lock").open("a+", encoding="ascii") as lock:
@@ -243,7 +243,7 @@ def _held(path: Path) -> Iterator[Claim | _Owner]:
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
-        yield Claim(path=path)
+        yield TopicClaim(path=path)
 
 
 def _owner_name(lock: IO[str]) -> str:

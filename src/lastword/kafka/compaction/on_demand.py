@@ -27,8 +27,8 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import SettingNow, alter_settings, settings_now, topic_identity
 from lastword.kafka.client.reading import log_bounds, read_log
 from lastword.kafka.compaction.census import Census, take_census
-from lastword.kafka.compaction.cleaner_wait import Cleaned, Cleaning, Work, rolls_from_ms
-from lastword.kafka.compaction.journal import Claim, JournalEntry, SettingChange, claimed, put_back, undo
+from lastword.kafka.compaction.cleaner_wait import Cleaning, CleaningResult, PartitionWork, rolls_from_ms
+from lastword.kafka.compaction.journal import JournalEntry, SettingChange, TopicClaim, claimed, put_back, undo
 from lastword.kafka.compaction.nudge import (
     LEAST_PAST_MS,
     RollRule,
@@ -51,7 +51,7 @@ STEPS = ("look", "count", "journal", "alter", "nudge", "abort", "wait", "restore
 _SEGMENT_MS = 1_000
 # Spelled as the broker shows it, or it would look like another value.
 _DIRTY_RATIO = "0.0"
-_NOTHING_CLEANED = Cleaned(through=set(), swept=set(), left_until_ms={})
+_NOTHING_CLEANED = CleaningResult(through=set(), swept=set(), left_until_ms={})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,7 @@ def compact_topic(
     return Compaction(topic=topic, partitions=partitions, notes=tuple(notes), took_s=time.monotonic() - began)
 
 
-def _undo_left_behind(connection: Connection, admin: AdminClient, claim: Claim) -> list[str]:
+def _undo_left_behind(connection: Connection, admin: AdminClient, claim: TopicClaim) -> list[str]:
     entry = claim.entry()
     if entry is None:
         return []
@@ -152,7 +152,7 @@ class _CompactionJob:
     at_step: Callable[[str], None]
     check_wanted: Callable[[], None]
 
-    def run(self, claim: Claim, notes: list[str]) -> tuple[PartitionCompaction, ...]:
+    def run(self, claim: TopicClaim, notes: list[str]) -> tuple[PartitionCompaction, ...]:
         self.at_step("count")
         end = log_bounds(self.connection, self.topic)[1]
         began_ms = now_ms()
@@ -191,7 +191,7 @@ class _CompactionJob:
             for p in before
         )
 
-    def _work(self, before: Mapping[int, Census], left: set[int], at_ms: int) -> dict[int, Work]:
+    def _work(self, before: Mapping[int, Census], left: set[int], at_ms: int) -> dict[int, PartitionWork]:
         """What is to be done now, for each partition where something can be."""
         chosen = [p for p in before if p not in self.cleaner_off and (p in left or self._has_work(before[p], at_ms))]
         newest_ms = newest_timestamps_ms(self.admin, self.topic, chosen)
@@ -205,7 +205,7 @@ class _CompactionJob:
             if not self._has_work(before[p], at_ms) and self._rule.is_far_ahead(newest_ms[p], at_ms):
                 continue
             if needs_nudge or sign is not None:
-                work[p] = Work(sign=sign, needs_nudge=needs_nudge)
+                work[p] = PartitionWork(sign=sign, needs_nudge=needs_nudge)
         return work
 
     def _rolls_from_ms(self, partitions: Iterable[int]) -> dict[int, int]:
@@ -265,8 +265,8 @@ class _CompactionJob:
         }
 
     def _with_altered_settings(
-        self, claim: Claim, notes: list[str], work: Mapping[int, Work], before: Mapping[int, Census]
-    ) -> Cleaned:
+        self, claim: TopicClaim, notes: list[str], work: Mapping[int, PartitionWork], before: Mapping[int, Census]
+    ) -> CleaningResult:
         entry = JournalEntry(
             cluster_id=str(self.connection.reach(self.admin).cluster_id),
             topic=self.topic,
@@ -296,7 +296,7 @@ class _CompactionJob:
         finally:
             self._restore(claim, entry, notes)
 
-    def _restore(self, claim: Claim, entry: JournalEntry, notes: list[str]) -> None:
+    def _restore(self, claim: TopicClaim, entry: JournalEntry, notes: list[str]) -> None:
         self.at_step("restore")
         try:
             if bounds_in_the_way(self.settings):

@@ -19,14 +19,14 @@ _SEE_ALL = "see  lastword topic explain"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checked:
+class CheckedSettings:
     """Settings as the broker takes them (plain numbers), and what to know before they are used."""
 
     settings: Mapping[str, str]
     warnings: tuple[str, ...] = ()
 
 
-def validated(settings: Mapping[str, str], *, present: Mapping[str, str] | None = None) -> Checked:
+def validated(settings: Mapping[str, str], *, present: Mapping[str, str] | None = None) -> CheckedSettings:
     """The settings in plain numbers, with warnings; BadInput names the range.
 
     `present` holds what the topic has already, for settings that depend on each other; without it, Kafka's defaults.
@@ -44,7 +44,7 @@ def validated(settings: Mapping[str, str], *, present: Mapping[str, str] | None 
             plain[name] = setting.kind.plain(name, text)
             warnings.extend(setting.warnings(plain[name]))
     _refuse_crossed_lags({**(present or {}), **plain}, given=plain)
-    return Checked(settings=plain, warnings=tuple(warnings))
+    return CheckedSettings(settings=plain, warnings=tuple(warnings))
 
 
 def refuse_unknown(name: str) -> None:

@@ -15,7 +15,7 @@ from lastword.kafka.topics.topic_description import EARLIEST, LATEST, committed_
 
 
 @dataclass(frozen=True, kw_only=True)
-class Present:
+class TopicSnapshot:
     cluster_id: str
     topic_id: str
     delete_retention_ms: int
@@ -34,19 +34,19 @@ class Present:
 class PendingProbe:
     """A look that is under way in a thread of its own: a broker that dies can keep its asker waiting for long."""
 
-    def __init__(self, look: Callable[[], Present]) -> None:
+    def __init__(self, look: Callable[[], TopicSnapshot]) -> None:
         self.asked_at = now_ms()
         self._look = look
-        self._seen: Present | LastwordError | None = None
-        threading.Thread(target=self._run, name="lookout", daemon=True).start()
+        self._seen: TopicSnapshot | LastwordError | None = None
+        threading.Thread(target=self._run, name="topic-probe", daemon=True).start()
 
     @property
     def is_over(self) -> bool:
         return self._seen is not None
 
-    def result(self) -> Present:
+    def result(self) -> TopicSnapshot:
         """What was seen, or the error that came instead; to be asked for when it is over."""
-        if isinstance(self._seen, Present):
+        if isinstance(self._seen, TopicSnapshot):
             return self._seen
         raise self._seen or LastwordError("the look is not over")
 
@@ -67,19 +67,19 @@ class TopicProbe:
         self._topic = topic
         self._admin = connection.admin()
 
-    def glance(self) -> PendingProbe:
+    def look_in_background(self) -> PendingProbe:
         return PendingProbe(self.look)
 
     def identity(self) -> str:
         """Which topic it is now; NotFound when there is none. A short question, for those who ask often."""
         return topic_identity(self._admin, self._topic)
 
-    def look(self) -> Present:
+    def look(self) -> TopicSnapshot:
         """The topic now; NotFound when there is none, ClusterUnreachable when nobody answers for a part of it."""
         connection, admin, topic = self._connection, self._admin, self._topic
         cluster = connection.reach(admin)
         partitions = sorted(connection.topic_in(cluster, topic).partitions)
-        return Present(
+        return TopicSnapshot(
             cluster_id=str(cluster.cluster_id),
             topic_id=topic_identity(admin, topic),
             delete_retention_ms=int(settings_now(admin, topic)["delete.retention.ms"].value),

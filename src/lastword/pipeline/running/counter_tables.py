@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from lastword.kafka.client.transactions import Outgoing, Transactions
+from lastword.kafka.client.transactions import OutgoingRecord, Transactions
 from lastword.pipeline.plan.plan import KeptTable, Pipeline
 from lastword.pipeline.running.progress import PartitionProgress, position_of
 
@@ -27,7 +27,9 @@ class KeptTables:
         if not changed:
             return
         headers = [(POSITION_HEADER, f"{self._plan.source.topic} {position_of(progress)}".encode())]
-        *records, last = [Outgoing(topic, value, rule.encode(), headers) for (topic, rule), value in changed.items()]
+        *records, last = [
+            OutgoingRecord(topic, value, rule.encode(), headers) for (topic, rule), value in changed.items()
+        ]
         self._transactions.write(records, last)
         self._written.update(changed)
 

@@ -14,7 +14,7 @@ from lastword.core.errors import LastwordError, TakenOver
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import read_to_end
-from lastword.kafka.client.transactions import Outgoing
+from lastword.kafka.client.transactions import OutgoingRecord
 
 _FORMAT = 1
 
@@ -72,9 +72,9 @@ def position_of(progress: Mapping[int, PartitionProgress]) -> Position:
     return Position({partition: each.next_offset for partition, each in progress.items()})
 
 
-def progress_record(changelog: str, partition: int, progress: PartitionProgress) -> Outgoing:
+def progress_record(changelog: str, partition: int, progress: PartitionProgress) -> OutgoingRecord:
     """As it is written to the changelog."""
-    return Outgoing(changelog, progress.to_json(), str(partition).encode(), partition=partition)
+    return OutgoingRecord(changelog, progress.to_json(), str(partition).encode(), partition=partition)
 
 
 def transactional_id(app: str, partition: int) -> str:

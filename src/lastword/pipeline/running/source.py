@@ -21,7 +21,7 @@ from lastword.core.errors import HistoryLost
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import topic_identity
-from lastword.kafka.client.reading import Columns, Queue, read_columns
+from lastword.kafka.client.reading import Columns, ReadQueue, read_columns
 
 SOURCE = pyarrow.schema(
     [
@@ -38,7 +38,7 @@ SOURCE_SQL = "partition int, offset bigint, timestamp bigint, key binary, value 
 
 _PROPERTY = "lastword.pipeline.batch"
 # What a worker has read and Spark has not taken yet.
-_QUEUE = Queue(records=20_000, kbytes=16 * 1024, batch=1000)
+_QUEUE = ReadQueue(records=20_000, kbytes=16 * 1024, batch=1000)
 
 
 class Share(NamedTuple):

@@ -11,7 +11,7 @@ from lastword.core.shapes.pipeline_status import PipelineStatus
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.groups import GroupPosition
 from lastword.kafka.client.reading import log_bounds
-from lastword.kafka.client.transactions import Outgoing, Transactions
+from lastword.kafka.client.transactions import OutgoingRecord, Transactions
 from lastword.pipeline.plan.plan import Pipeline
 from lastword.pipeline.running.pipeline_status import RunStatus
 
@@ -70,7 +70,7 @@ class Reporting:
     def _report(self) -> None:
         row = self._status.row(self._ends())
         self._on_report(row)
-        record = Outgoing(self._plan.status, row.to_json(), self._plan.app.encode())
+        record = OutgoingRecord(self._plan.status, row.to_json(), self._plan.app.encode())
         self._transactions.write([], record)
         if position := self._status.position:
             self._commit(position)

@@ -11,7 +11,7 @@ import numpy
 import pyarrow
 import pyarrow.compute
 
-from lastword.kafka.client.transactions import Fields, Outgoing
+from lastword.kafka.client.transactions import OutgoingRecord, RecordFields
 from lastword.pipeline.evaluation.evaluate import Counter, increment_of, key_of, value_of
 from lastword.pipeline.evaluation.verdicts import fault_of
 from lastword.pipeline.running.output_topics import FRAME_BYTES, OutputTopics
@@ -46,7 +46,7 @@ class TransactionBuffer:
         self._increments = [0] * sum(counter.increment is not None for counter in outlet.counters)
         self.next_offset = 0
         self._valid = 0
-        self._rejects: list[Outgoing] = []
+        self._rejects: list[OutgoingRecord] = []
         self._rejected = 0
         self._batches: list[pyarrow.RecordBatch] = []
         self.records = 0
@@ -84,7 +84,7 @@ class TransactionBuffer:
         """There is nothing more before this offset."""
         self.next_offset = max(self.next_offset, offset)
 
-    def outgoing(self) -> Iterator[Fields]:
+    def outgoing(self) -> Iterator[RecordFields]:
         """What is to be written: rejects, and then what rules emit, in the order of the source."""
         yield from self._rejects
         for batch in self._batches:
@@ -111,7 +111,7 @@ class TransactionBuffer:
         matches = self._matches[counter.rule]
         return counter.when_matched * matches + counter.when_missed * (self._valid - matches)
 
-    def _emitted(self, batch: pyarrow.RecordBatch) -> Iterator[Fields]:
+    def _emitted(self, batch: pyarrow.RecordBatch) -> Iterator[RecordFields]:
         """Made while they are written, and by columns: an object for each record would be most of what a task costs."""
         offsets = batch.column("offset").to_numpy()
         sources = [(SOURCE_HEADER, self._place(offset)) for offset in offsets.tolist()]
@@ -173,7 +173,7 @@ class TransactionBuffer:
         room = self._outlet.limits[topic] - _size(None, None, told)
         kept_key = None if key is None else key[:room]
         kept_value = None if value is None else value[: room - len(kept_key or b"")]
-        self._rejects.append(Outgoing(topic, kept_value, kept_key, told))
+        self._rejects.append(OutgoingRecord(topic, kept_value, kept_key, told))
 
     def _without_rejects(self, batch: pyarrow.RecordBatch, doubtful: list[int]) -> pyarrow.RecordBatch:
         """Rejects those of the doubtful rows that turn out to be wrong, and gives the others."""

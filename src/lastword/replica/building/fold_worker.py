@@ -35,7 +35,7 @@ from lastword.core.errors import (
 )
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
-from lastword.kafka.client.reading import Queue, read_columns
+from lastword.kafka.client.reading import ReadQueue, read_columns
 from lastword.replica.building.newest_rows import Newest, Runs, SplitKey, in_key_order
 from lastword.replica.store.column_family import explained
 from lastword.replica.store.database import store_options
@@ -101,14 +101,14 @@ class Failed(msgspec.Struct, tag=True, frozen=True):
 Told = Passed | Folded | Split | Failed
 
 
-def queue_within(memory_bytes: int) -> Queue:
+def queue_within(memory_bytes: int) -> ReadQueue:
     """A queue that takes a sixth of the memory, with the overhead of its records, or as little as can be."""
     half = memory_bytes // 12
-    records = min(Queue.records, max(1, half // _QUEUED_RECORD_BYTES))
-    return Queue(
+    records = min(ReadQueue.records, max(1, half // _QUEUED_RECORD_BYTES))
+    return ReadQueue(
         records=records,
-        kbytes=min(Queue.kbytes, max(256, half // 1024)),
-        batch=min(Queue.batch, max(2, records // 4)),
+        kbytes=min(ReadQueue.kbytes, max(256, half // 1024)),
+        batch=min(ReadQueue.batch, max(2, records // 4)),
     )
 
 

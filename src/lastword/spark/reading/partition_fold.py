@@ -21,7 +21,7 @@ from lastword.core.codecs import Codec, codec_named
 from lastword.core.errors import DecodeError, HorizonPassed
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
-from lastword.kafka.client.reading import Columns, Queue, no_cyclic_garbage, read_columns
+from lastword.kafka.client.reading import Columns, ReadQueue, no_cyclic_garbage, read_columns
 from lastword.spark.reading.offset_range import OffsetRange
 from lastword.spark.reading.packed_rows import (
     HEADERS_ARROW_TYPE,
@@ -115,7 +115,7 @@ class PartitionFold:
         """
         expected, end, is_past = self.span.start[partition], self.span.stop[partition], partition in self.span.past
         start, stop = Position({partition: expected}), Position({partition: end})
-        for batch in read_columns(self.connection, self.span.topic, start=start, stop=stop, queue=Queue()):
+        for batch in read_columns(self.connection, self.span.topic, start=start, stop=stop, queue=ReadQueue()):
             for columns in batch:
                 if is_past and columns.offsets[-1] - expected + 1 != len(columns.offsets):
                     present = set(columns.offsets)

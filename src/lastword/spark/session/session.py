@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from lastword.core.errors import BadInput, LastwordError
 from lastword.core.home import default_home, default_jars
 from lastword.jvm.class_archive import ClassArchive
-from lastword.jvm.jars import ensure_jars, spark_lock
+from lastword.jvm.jars import ensure_jars, spark_jar_lock
 from lastword.jvm.java import find_java
 from lastword.kafka.client.connection import Connection
 from lastword.spark.session.client_settings import java_settings
@@ -81,7 +81,7 @@ def session(
     java, cache, lock, client = (
         find_java(),
         jars or default_jars(default_home()),
-        spark_lock(),
+        spark_jar_lock(),
         java_settings(connection),
     )
     paths = ensure_jars(lock, cache, java, tell)

@@ -13,7 +13,7 @@ from lastword.core.clock import now_ms
 from lastword.core.errors import LastwordError, TakenOver
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import read_to_end
-from lastword.kafka.client.transactions import Outgoing, Transactions
+from lastword.kafka.client.transactions import OutgoingRecord, Transactions
 from lastword.teams.board.board_rows import KeptBoard, rows_of
 from lastword.teams.board.board_topics import ACTIONS, PIPELINE, STATE, STATS, STATUS
 from lastword.teams.board.group_watch import OutsideWatch
@@ -91,7 +91,7 @@ class BoardSession:
         if self._transactions is None or not tally.changed:
             return
         rows = rows_of(tally, tally.changed)
-        *first, last = [Outgoing(STATE, value, key.encode(), partition=0) for key, value in rows.items()]
+        *first, last = [OutgoingRecord(STATE, value, key.encode(), partition=0) for key, value in rows.items()]
         self._transactions.write(first, last)
         tally.changed.clear()
 

@@ -33,7 +33,7 @@ class SideTopic:
             self._look()
         if self._feed is None:
             return []
-        heard = self._feed.hear(0)
+        heard = self._feed.poll(0)
         if heard.past_moved is not None:
             self.close()
             self._start = None

@@ -7,7 +7,7 @@ import time
 from lastword.core.errors import LastwordError
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.feed import Feed
-from lastword.kafka.topics.topic_snapshot import Present, TopicProbe
+from lastword.kafka.topics.topic_snapshot import TopicProbe, TopicSnapshot
 from lastword.teams.board.reader_view import Shown
 from lastword.teams.board.tally import Begun, JudgedRecord, SourcePartition
 
@@ -22,7 +22,7 @@ class CountedTopic:
         self._connection = connection
         self._lookout = TopicProbe(connection, topic) if lookout is None else lookout
         self._feed: Feed | None = None
-        self._present: Present | None = None
+        self._present: TopicSnapshot | None = None
         self._at_end: set[int] = set()
         self._look_at = 0.0
 
@@ -38,7 +38,7 @@ class CountedTopic:
             return True
         identity = self._present.topic_id
         try:
-            heard = self._feed.hear(patience_s)
+            heard = self._feed.poll(patience_s)
             is_another = bool(heard.records) and self._lookout.identity() != identity
         except LastwordError:
             # The feed has passed records that are not counted. The next one begins where the count stands.
@@ -71,7 +71,7 @@ class CountedTopic:
         self._present = found
         self._look_at = time.monotonic() + _LOOK_EVERY_S
 
-    def _begin(self, shown: Shown, found: Present | None = None) -> None:
+    def _begin(self, shown: Shown, found: TopicSnapshot | None = None) -> None:
         """Goes on where the count stands, in the topic as it is now."""
         self.close()
         self._at_end = set()
