@@ -21,7 +21,7 @@ from lastword.serve.http.limits import Limits
 from lastword.serve.running import Front, Running, TableToServe, running
 from support.all_rows import SlowReader, is_cut, metric, value_of
 from support.damage import flip, largest_table
-from support.replicas import recreate
+from support.replicas import recreate, store_of
 from support.waiting import eventually
 
 ROWS = 3029
@@ -83,7 +83,7 @@ def test_damage_that_is_found_after_the_answer_began_cuts_it_off(
 ) -> None:
     with served(connection, filled.topic, tmp_path) as made:
         replica = made.tables[0].replica
-        store = replica.ask(lambda store: store)
+        store = store_of(replica)
         store.flush()
         table = largest_table(store.folder)
         del store
@@ -104,7 +104,7 @@ def test_clients_that_read_nothing_cost_little_and_what_is_kept_for_them_goes_wi
     connection: Connection, filled: Table, tmp_path: Path
 ) -> None:
     with served(connection, filled.topic, tmp_path, unsent_bytes=32 * 1024 * 1024) as made:
-        folder = made.tables[0].replica.ask(lambda store: store.folder)
+        folder = store_of(made.tables[0].replica).folder
         with SlowReader(made.url) as first:
             assert json.loads(first.rest()) == EVERY_ROW
         before = metric(made.url, "process_resident_memory_bytes")
@@ -165,10 +165,10 @@ def test_rows_that_are_kept_in_memory_for_slow_clients_are_bounded_too(
         replica = made.tables[0].replica
         with SlowReader(made.url) as reader:
             # All rows are on the disk now. Those in memory are kept for the reader alone.
-            replica.ask(lambda store: store.flush())
+            store_of(replica).flush()
             eventually(lambda: metric(made.url, "lastword_row_streams") == 0)
             assert metric(made.url, "lastword_row_streams_cut_total") == 1
-            assert replica.ask(lambda store: store.rows.pinned_bytes) == 0
+            assert store_of(replica).rows.pinned_bytes == 0
             assert is_cut(reader)
 
 
@@ -189,7 +189,7 @@ def test_a_stop_waits_for_no_reader_and_leaves_no_answer_that_looks_whole(
     connection: Connection, filled: Table, tmp_path: Path
 ) -> None:
     with served(connection, filled.topic, tmp_path) as made:
-        folder = made.tables[0].replica.ask(lambda store: store.folder)
+        folder = store_of(made.tables[0].replica).folder
         with SlowReader(made.url) as reader:
             began = time.monotonic()
             # Whether all requests under way had ended in time.

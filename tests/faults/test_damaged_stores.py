@@ -18,6 +18,7 @@ from rocksdict import Rdict
 from lastword.core.errors import StoreDamaged
 from lastword.core.fold import fold
 from lastword.core.record import Record
+from lastword.replica.reads import RowListing
 from lastword.replica.store.database import store_options
 from lastword.replica.store.row_layout import PARTITION, PartitionPlace, unpack_place
 from lastword.replica.store.store import Identity, Store
@@ -204,7 +205,7 @@ def test_a_listing_that_ends_early_for_no_known_reason_is_an_error_all_the_same(
 def test_rows_that_come_after_a_listing_began_are_not_in_it_and_are_no_damage(closed: Path, tmp_path: Path) -> None:
     store = Store(shutil.copytree(closed, tmp_path / "store"), readable=lambda _: True)
     try:
-        before, begun, listing = list(store.scan()), store.scan(), store.listing()
+        before, begun, listing = list(store.scan()), store.scan(), RowListing(store)
         of_one_partition = store.keys_of(0)
         next(begun), next(of_one_partition)
         position, first = store.places[0].position, before[0].key or b""
@@ -214,9 +215,9 @@ def test_rows_that_come_after_a_listing_began_are_not_in_it_and_are_no_damage(cl
         assert list(of_one_partition) == [record.key for record in before if record.partition == 0][1:]
         found = list[bytes]()
         while True:
-            part = listing.next_slice(lambda key, _: key, most_rows=100, most_bytes=10**6)
+            part = listing.next_slice(lambda row: row.key, most_rows=100, most_bytes=10**6)
             # The same again, until it is taken.
-            assert listing.next_slice(lambda key, _: key, most_rows=100, most_bytes=10**6) == part
+            assert listing.next_slice(lambda row: row.key, most_rows=100, most_bytes=10**6) == part
             found += part.rows
             listing.advance(part)
             if part.is_last:

@@ -34,7 +34,7 @@ from lastword.replica.store.store import Store
 from lastword.serve.running import Front, Running, TableToServe, running
 from support.clusters_served import told
 from support.damage import damage, flip, largest_table
-from support.replicas import recreate, store_on_disk
+from support.replicas import recreate, store_of, store_on_disk
 from support.waiting import eventually
 
 SOAK = os.environ.get("LASTWORD_SOAK")
@@ -62,7 +62,7 @@ def served(connection: Connection, topic: str, folder: Path) -> Iterator[Running
 
 def flushed(replica: Replica) -> Path:
     """The folder of the store, with all rows in its tables."""
-    store = replica.ask(lambda store: store)
+    store = store_of(replica)
     store.flush()
     return store.folder
 

@@ -22,7 +22,7 @@ from lastword.replica.store.store import Store
 from lastword.serve.http.limits import Limits
 from lastword.serve.running import Front, Running, TableToServe, running
 from support.command_line import CommandLine
-from support.replicas import log_now, store_on_disk
+from support.replicas import log_now, store_of, store_on_disk
 from support.serving import Instance
 
 Done = subprocess.CompletedProcess[str]
@@ -157,7 +157,7 @@ def test_an_instance_that_stands_still_is_explained_by_its_position(
         running(connection, wanted, tmp_path / "two", Front(port=0), limits=Limits(wait_s=1)) as two,
     ):
         ready(one, two)
-        store = two.tables[0].replica.ask(lambda store: store)
+        store = store_of(two.tables[0].replica)
         gate, apply = threading.Event(), store.apply
 
         def hanging(*given: Any) -> Any:
@@ -338,7 +338,7 @@ def test_keys_of_every_kind_are_compared(
     ):
         ready(one, two)
         assert compare(lastword, one.url, two.url).stdout.startswith("users: equal, 5 rows at ")
-        store = two.tables[0].replica.ask(lambda store: store)
+        store = store_of(two.tables[0].replica)
         replaced(store, b"\xff\x00", b"not  JSON")
         done = compare(lastword, one.url, two.url)
         assert (done.returncode, done.stdout.splitlines()[0][:41]) == (1, "users: not equal, 1 row differs, 4 rows e")

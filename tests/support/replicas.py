@@ -33,6 +33,11 @@ def replica_of(connection: Connection, topic: str, folder: Path, **settings: Any
     return Table(connection, topic, key="bytes", value="json").replica(folder, **settings)
 
 
+def store_of(replica: Replica) -> Store:
+    """The store that readers of the replica see now."""
+    return replica._ask(lambda store: store)
+
+
 def disagreements(replica: Replica, committed: Iterable[Record]) -> list[str]:
     """Where the replica is not the fold of the committed records before its position: the oracle of the replica."""
     records, position = list(committed), replica.position

@@ -17,6 +17,7 @@ from lastword.core.row import Row, row_of
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.writing import Ack
 from lastword.replica.following import Follower
+from lastword.replica.reads import TableReads
 from lastword.replica.replay import changes_between
 from lastword.replica.settings import ReplicaSettings
 from lastword.replica.state import State
@@ -60,13 +61,13 @@ class Replica(Mapping[Any, Any]):
         return row.value
 
     def __contains__(self, key: object) -> bool:
-        return self.ask(lambda store: store.get(self._key_codec.encode(key))) is not None
+        return self._ask(lambda store: store.get(self._key_codec.encode(key))) is not None
 
     def __iter__(self) -> Iterator[Any]:
         return (row.key for row in self.scan())
 
     def __len__(self) -> int:
-        return self.ask(len)
+        return self._ask(len)
 
     def values(self) -> ValuesView[Any]:
         return _Values(self)
@@ -76,12 +77,12 @@ class Replica(Mapping[Any, Any]):
 
     def row(self, key: Any) -> Row | None:
         """The key's row with partition, offset and timestamp, or None."""
-        record = self.ask(lambda store: store.get(self._key_codec.encode(key)))
+        record = self._ask(lambda store: store.get(self._key_codec.encode(key)))
         return None if record is None else row_of(record, self._key_codec, self._value_codec)
 
     def last_good(self, key: Any) -> Any:
         """The last value of the key that this replica could read, where the newest one can't be; else None."""
-        raw = self.ask(lambda store: store.last_good(self._key_codec.encode(key)))
+        raw = self._ask(lambda store: store.last_good(self._key_codec.encode(key)))
         return None if raw is None else self._value_codec.decode(raw)
 
     def scan(self, prefix: str | bytes = b"", start: Any = None, end: Any = None) -> Iterator[Row]:
@@ -95,18 +96,12 @@ class Replica(Mapping[Any, Any]):
         if end is not None:
             before = self._key_codec.encode(end)
             last = before if last is None else min(last, before)
-        records = self.ask(lambda store: store.scan(first, last))
+        records = self._ask(lambda store: store.scan(first, last))
         return (row_of(record, self._key_codec, self._value_codec) for record in records)
 
-    def ask(self, question: Callable[[Store], _Answer]) -> _Answer:
-        """What a function finds in the open store, for those who want bytes. Whoever keeps the store keeps it open."""
-        store = self._follower.store
-        try:
-            if store is not None:
-                return question(store)
-        except DbClosedError:
-            pass  # closed by another thread just now
-        raise self._nothing_to_show()
+    def ask(self, question: Callable[[TableReads], _Answer]) -> _Answer:
+        """What a function finds in the open store, for those who want bytes."""
+        return self._ask(lambda store: question(TableReads(store)))
 
     def watch(self, start: Position | str | None = None) -> Watch[Row]:
         """Changes of rows, from now or from a position, until the replica is closed.
@@ -121,7 +116,7 @@ class Replica(Mapping[Any, Any]):
         begin = None if start is None else _position(start)
         if self._follower.failure is not None:
             raise self._follower.failure
-        store, watchers = self.ask(lambda store: store), self._follower.watchers
+        store, watchers = self._ask(lambda store: store), self._follower.watchers
         queue, told = watchers.join()
         if begin is None:
             return Watch(watchers, queue, told, shape)
@@ -140,7 +135,7 @@ class Replica(Mapping[Any, Any]):
         Where it goes on after a part that was given, only what is read is looked at, and not all of it beforehand.
         Between two batches `check_wanted` may raise, to end it.
         """
-        store = self.ask(lambda store: store)
+        store = self._ask(lambda store: store)
         return self._missed(store, begin, end, goes_on=goes_on, check_wanted=check_wanted)
 
     def wait_for(self, target: Ack | Position | str, timeout_s: float = 10.0) -> None:
@@ -171,7 +166,7 @@ class Replica(Mapping[Any, Any]):
     @property
     def log_start(self) -> Position:
         """Where the log starts of which the rows are the fold: rows from before it have left with their records."""
-        return self.ask(lambda store: store.log_start)
+        return self._ask(lambda store: store.log_start)
 
     @property
     def lag(self) -> int:
@@ -182,12 +177,12 @@ class Replica(Mapping[Any, Any]):
     @property
     def split_keys(self) -> int:
         """Keys with live rows in more than one partition; the row with the later (timestamp, partition) is shown."""
-        return self.ask(lambda store: store.split_keys)
+        return self._ask(lambda store: store.split_keys)
 
     @property
     def poison_rows(self) -> int:
         """Rows whose value the codec can't read."""
-        return self.ask(lambda store: store.poison_rows)
+        return self._ask(lambda store: store.poison_rows)
 
     @property
     def damages_found(self) -> int:
@@ -207,6 +202,16 @@ class Replica(Mapping[Any, Any]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _ask(self, question: Callable[[Store], _Answer]) -> _Answer:
+        """What a function finds in the open store. Whoever keeps the store keeps it open."""
+        store = self._follower.store
+        try:
+            if store is not None:
+                return question(store)
+        except DbClosedError:
+            pass  # closed by another thread just now
+        raise self._nothing_to_show()
 
     def _wait(self, is_so: Callable[[], bool], what: str, timeout_s: float | None) -> None:
         if timeout_s is not None and not isinstance(timeout_s, int | float):

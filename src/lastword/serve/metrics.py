@@ -18,7 +18,7 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 from lastword.core.position import Position
-from lastword.replica.store.store import Store
+from lastword.replica.reads import TableReads
 from lastword.serve.changes.change_streams import Streams
 from lastword.serve.guest import Guest
 from lastword.serve.http.answers import Answer, Refused
@@ -127,5 +127,5 @@ class Metrics(Collector):
         yield from (counts, took)
 
 
-def _standing(store: Store) -> tuple[Position, int, int, int]:
-    return store.position, len(store), store.applied_records, store.poison_rows
+def _standing(reads: TableReads) -> tuple[Position, int, int, int]:
+    return reads.position, len(reads), reads.applied_records, reads.poison_rows

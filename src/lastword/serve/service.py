@@ -228,7 +228,7 @@ class Service:
                 page = rows_answer if route.kind == "rows" else values_answer
                 return await self._off_loop(page, table, given, self._limits)
             case "count" | "short count":
-                position, count = table.ask(lambda store: (store.position, len(store)))
+                position, count = table.ask(lambda reads: (reads.position, len(reads)))
                 return json_answer(CountAnswer(count), answered_at(position))
             case "table":
                 return json_answer(table_status(table))

@@ -2,5 +2,5 @@
 
 Read in this order: `row_layout` (bytes of a row), `column_family` (no shortened answers), `file_inventory` (which files
 must be there), `database` (the RocksDB), `apply_batch` (a batch of records folded in), `position_ledger` (positions of
-the past), `listing` (all rows of one moment), `store`.
+the past), `store`.
 """

@@ -20,9 +20,8 @@ from lastword.core.errors import DiskFull, LastwordError, ReplicaUnusable, Store
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.replica.store.apply_batch import Applied, BatchEdit
-from lastword.replica.store.column_family import judged
+from lastword.replica.store.column_family import FamilyCursor, judged
 from lastword.replica.store.database import PARTITION_STATES, Database
-from lastword.replica.store.listing import Listing
 from lastword.replica.store.position_ledger import Ledger
 from lastword.replica.store.row_layout import (
     FORMAT,
@@ -172,10 +171,10 @@ class Store:
             expected = len(self) if start == b"" and end is None else None
             return self.rows.items(start, end, expected=expected)
 
-    def listing(self) -> Listing:
-        """All rows as they are now, for who takes them a slice at a time."""
+    def whole_cursor(self) -> tuple[FamilyCursor, Position, int]:
+        """A cursor over all rows as they are now, with their position and their number."""
         with self.database.turn:
-            return Listing(self.rows.cursor(), self.position, expected=len(self))
+            return self.rows.cursor(), self.position, len(self)
 
     def keys_of(self, partition: int) -> Iterator[bytes]:
         """In key order, the keys that have a live row in the partition, shown or not."""

@@ -59,7 +59,7 @@ def _statuses(table: ServedTable) -> Iterator[tuple[Record, PipelineStatus]]:
     if table.value_codec.name != "json":
         return
     try:
-        rows = table.ask(lambda store: list(store.scan()) if len(store) <= _MOST_ROWS else [])
+        rows = table.ask(lambda reads: [row.record() for row in reads.rows()] if len(reads) <= _MOST_ROWS else [])
     except Refused:
         return
     for row in rows:

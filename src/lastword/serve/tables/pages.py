@@ -6,8 +6,8 @@ import hashlib
 from typing import NamedTuple
 
 from lastword.core.position import Position
+from lastword.replica.reads import TableReads
 from lastword.replica.replica import after_prefix
-from lastword.replica.store.store import Store
 from lastword.serve.http.answers import COMMON, Answer, Refused, answered_at
 from lastword.serve.http.limits import Limits
 from lastword.serve.tables.keys import base64url, from_base64url, key_of, prefix_of
@@ -51,7 +51,7 @@ def range_of(table: ServedTable, given: dict[str, str], limits: Limits) -> Range
 
 def page_of(table: ServedTable, wanted: Range, limits: Limits, body: RowBody) -> RowPage:
     """The rows from the range's start, as they were at one moment, up to its limit or the limit of a page's size."""
-    return table.ask(lambda store: _page(store, table, wanted, limits.page_bytes, body))
+    return table.ask(lambda reads: _page(reads, table, wanted, limits.page_bytes, body))
 
 
 def rows_answer(table: ServedTable, given: dict[str, str], limits: Limits) -> Answer:
@@ -72,15 +72,17 @@ def values_answer(table: ServedTable, given: dict[str, str], limits: Limits) -> 
     return Answer(200, headers, b"[%b]" % b",".join(bodies))
 
 
-def _page(store: Store, table: ServedTable, wanted: Range, page_bytes: int, body: RowBody) -> RowPage:
+def _page(reads: TableReads, table: ServedTable, wanted: Range, page_bytes: int, body: RowBody) -> RowPage:
     # The position first: rows may be newer than it, never older.
-    position, bodies, size, key = store.position, list[bytes](), 0, b""
-    for found, raw in store.packed_rows(wanted.first, wanted.last):
-        if len(bodies) == wanted.limit or size >= page_bytes:
+    position, bodies, size, key = reads.position, list[bytes](), 0, b""
+    key_codec, value_codec, limit = table.key_codec, table.value_codec, wanted.limit
+    for row in reads.rows(wanted.first, wanted.last):
+        if len(bodies) == limit or size >= page_bytes:
             return RowPage(bodies, base64url(_sealed(wanted.seal, key) + key), position)
-        key = found
-        bodies.append(body(found, raw, table.key_codec, table.value_codec))
-        size += len(bodies[-1])
+        key = row.key
+        content = body(row, key_codec, value_codec)
+        bodies.append(content)
+        size += len(content)
     return RowPage(bodies, None, position)
 
 

@@ -15,8 +15,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from lastword.core.errors import LastwordError, StoreDamaged
-from lastword.replica.store.listing import Listing, Slice
-from lastword.replica.store.store import Store
+from lastword.replica.reads import RowListing, Slice, StoredRow, TableReads
 from lastword.serve.http.answers import COMMON, Answer, Headers, Refused, answered_at, stopping
 from lastword.serve.http.backpressure import BoundedStream, Gone, Stalled
 from lastword.serve.http.compression import GZIPPED, VARIES, GzipParts, takes_gzip
@@ -49,8 +48,7 @@ class _ArrayPiece(NamedTuple):
 
 
 class _Begun(NamedTuple):
-    store: Store
-    listing: Listing
+    listing: RowListing
     first: _ArrayPiece
 
 
@@ -107,7 +105,7 @@ class RowStream:
     ) -> None:
         self.table = table
         self._streams = streams
-        self._store, self._listing, self._first = begun
+        self._listing, self._first = begun
         self._hold = hold
         self._gzip = gzip
         self._why: Refused | None = None
@@ -119,14 +117,14 @@ class RowStream:
     def is_shown(self) -> bool:
         """Whether its store is still the one of the table."""
         with suppress(LastwordError):
-            return self.table.replica.ask(lambda store: store) is self._store
+            return self.table.replica.ask(lambda reads: reads.is_store_of(self._listing))
         return False
 
     @property
     def pinned_bytes(self) -> int:
         """Memory that RocksDB keeps for this stream and others of the table; 0 when there is no store any more."""
         with suppress(LastwordError):
-            return self.table.replica.ask(lambda store: store.rows.pinned_bytes)
+            return self.table.replica.ask(lambda reads: reads.pinned_bytes)
         return 0
 
     def end(self, why: Refused) -> None:
@@ -206,20 +204,21 @@ class RowStream:
 def _begun(table: ServedTable) -> _Begun:
     """A listing with its first part; Refused while there is nothing right to show."""
 
-    def begin(store: Store) -> _Begun:
-        listing = store.listing()
-        return _Begun(store, listing, _read(listing, table, b"["))
+    def begin(reads: TableReads) -> _Begun:
+        listing = reads.listing()
+        return _Begun(listing, _read(listing, table, b"["))
 
     return table.ask(begin)
 
 
-def _read(listing: Listing, table: ServedTable, begin: bytes) -> _ArrayPiece:
+def _read(listing: RowListing, table: ServedTable, begin: bytes) -> _ArrayPiece:
     """The next part of the array, which begins with a bracket or a comma."""
-    found = listing.next_slice(
-        lambda key, raw: value_body(key, raw, table.key_codec, table.value_codec),
-        most_rows=_SLICE_ROWS,
-        most_bytes=_SLICE_BYTES,
-    )
+    key_codec, value_codec = table.key_codec, table.value_codec
+
+    def shape(row: StoredRow) -> bytes:
+        return value_body(row, key_codec, value_codec)
+
+    found = listing.next_slice(shape, most_rows=_SLICE_ROWS, most_bytes=_SLICE_BYTES)
     end = b"]" if found.is_last else b""
     content = b"%b%b%b" % (begin if found.rows or begin == b"[" else b"", b",".join(found.rows), end)
     return _ArrayPiece(content, found._replace(rows=[]))

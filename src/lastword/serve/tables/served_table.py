@@ -7,8 +7,8 @@ from typing import NamedTuple, TypeVar
 
 from lastword.core.codecs import Codec
 from lastword.core.errors import LastwordError, NotReady, StoreDamaged
+from lastword.replica.reads import TableReads
 from lastword.replica.replica import Replica
-from lastword.replica.store.store import Store
 from lastword.serve.http.answers import Refused
 from lastword.serve.tables.writes import Writes
 
@@ -24,7 +24,7 @@ class ServedTable(NamedTuple):
     # Whether it has short routes: bare values at `/NAME`, `/NAME/KEY` and `/NAME/count`.
     short: bool = False
 
-    def ask(self, question: Callable[[Store], _Found]) -> _Found:
+    def ask(self, question: Callable[[TableReads], _Found]) -> _Found:
         """What the store says; Refused while there is nothing right to show."""
         try:
             return self.replica.ask(question)
@@ -59,6 +59,6 @@ class ServedTable(NamedTuple):
 def shown_topic(replica: Replica) -> str | None:
     """The id of the topic whose rows the replica shows; None while it shows nothing."""
     try:
-        return replica.ask(lambda store: store.topic_id)
+        return replica.ask(lambda reads: reads.topic_id)
     except LastwordError:
         return None

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from lastword.core.position import Position
 from lastword.core.shapes.tables import ReadyAnswer, TableStatus
-from lastword.replica.store.store import Store
+from lastword.replica.reads import TableReads
 from lastword.serve.http.answers import Answer, Refused, json_answer
 from lastword.serve.tables.served_table import ServedTable
 
@@ -72,8 +72,8 @@ class _ShownTable(NamedTuple):
 
 
 def _shown(table: ServedTable) -> _ShownTable:
-    def found(store: Store) -> _ShownTable:
-        return _ShownTable(store.topic_id, store.position, len(store), store.log_start, store.topic_log_start)
+    def found(reads: TableReads) -> _ShownTable:
+        return _ShownTable(reads.topic_id, reads.position, len(reads), reads.log_start, reads.topic_log_start)
 
     try:
         return table.ask(found)
