@@ -114,7 +114,7 @@ def _print_result(result: Result) -> None:
     print_table(
         ["MEASURED", "MEDIAN", "LOWEST", "HIGHEST", "UNIT", "ROUNDS"],
         [
-            [f.what, f.shown(f.median), f.shown(min(f.rounds)), f.shown(max(f.rounds)), f.unit, len(f.rounds)]
+            [f.what, f.text(f.median), f.text(min(f.rounds)), f.text(max(f.rounds)), f.unit, len(f.rounds)]
             for f in result.figures
         ],
     )
@@ -123,7 +123,7 @@ def _print_result(result: Result) -> None:
         print(styled(text, "green" if ratio.is_met else "red"))
     for limit in result.limits:
         figure = limit.figure
-        text = f"{figure.what} {figure.shown(figure.median)} {figure.unit}, target {limit.verdict}"
+        text = f"{figure.what} {figure.text(figure.median)} {figure.unit}, target {limit.verdict}"
         print(styled(text, "green" if limit.is_met else "red"))
     for reason in result.left_out:
         print(f"left out: {reason}")

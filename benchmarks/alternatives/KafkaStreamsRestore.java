@@ -52,8 +52,8 @@ public final class KafkaStreamsRestore {
         streams.start();
         if (!running.await(10, TimeUnit.MINUTES)) throw new IllegalStateException("not running after 10 minutes");
         double seconds = (System.nanoTime() - began) / 1e9;
-        String told = "{\"seconds\": " + seconds + ", \"records\": " + restored + ", \"rows\": " + rows(streams) + "}";
-        System.out.println(told);
+        String answer = "{\"seconds\": " + seconds + ", \"records\": " + restored + ", \"rows\": " + rows(streams) + "}";
+        System.out.println(answer);
       }
       // Kafka Streams stays a member when it is closed, to be back before a rebalance.
       admin.removeMembersFromConsumerGroup(app, new RemoveMembersFromConsumerGroupOptions()).all().get();
@@ -84,7 +84,7 @@ public final class KafkaStreamsRestore {
     settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, servers);
     settings.put(StreamsConfig.STATE_DIR_CONFIG, folder);
     settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, 2);
-    // Or a changelog would be written beside the topic, which is a changelog already.
+    // Otherwise Kafka Streams would write a second changelog: the topic is one already.
     settings.put(StreamsConfig.TOPOLOGY_OPTIMIZATION_CONFIG, StreamsConfig.REUSE_KTABLE_SOURCE_TOPICS);
     settings.put("restore.consumer." + ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
     settings.put("restore.consumer." + ConsumerConfig.MAX_POLL_RECORDS_CONFIG, 10_000);

@@ -2,9 +2,9 @@
 
     python -m benchmarks.alternatives.bare_consume HOST:PORT TOPIC RECORDS
 
-No record is looked at: not its key, not its value, not its offset. The topic must hold RECORDS records and must not
-grow meanwhile; each partition adds one notice of its end, and that is how the loop knows that it has everything. The
-client settings are those of `lastword dump`; a test compares them.
+The loop reads no key, no value and no offset. The topic must hold RECORDS records and must not grow meanwhile. Each
+partition adds one end-of-partition event, so the loop knows when it has everything. The client settings are those of
+`lastword dump`; a test compares them.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def consume_all(servers: str, topic: str, records: int) -> float:
     began = time.perf_counter()
     consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
     while left:
-        # As `lastword` takes them: consume(10_000, 1.0) alone would wait out its second at the end of the log.
+        # As `lastword` reads: consume(10_000, 1.0) alone would wait for a whole second at the end of the log.
         head = consumer.poll(30)
         if head is None:
-            sys.exit(f"nothing came for 30 s: {left} records and ends of partitions are missing")
+            sys.exit(f"no record came for 30 s: {left} records and ends of partitions are missing")
         left -= 1 + len(consumer.consume(9_999, 0))
     seconds = time.perf_counter() - began
     consumer.close()

@@ -2,8 +2,8 @@
 
     python -m benchmarks.alternatives.bare_produce HOST:PORT TOPIC FILE
 
-FILE holds `key TAB value` lines. All of them are in memory as bytes before the clock starts: nothing is parsed, checked
-or counted while it runs. The client settings are those of `lastword load`; a test compares them.
+FILE holds `key TAB value` lines. All of them are in memory as bytes before the clock starts: the loop parses, checks
+and counts nothing. The client settings are those of `lastword load`; a test compares them.
 """
 
 from __future__ import annotations
@@ -60,6 +60,6 @@ def produce_all(servers: str, topic: str, pairs: list[list[bytes]]) -> float:
 
 if __name__ == "__main__":
     _, servers, topic, file = sys.argv
-    gc.disable()  # or it would look at a million small lists, over and over, while they are made
+    gc.disable()  # the collector would scan a million small lists again and again while they are made
     pairs = [line.split(b"\t") for line in Path(file).read_bytes().splitlines()]
     print(json.dumps({"seconds": produce_all(servers, topic, pairs), "acknowledged": len(pairs)}))

@@ -1,4 +1,4 @@
-"""The fold of a folder of Parquet files by DuckDB: what an engine without a cluster does on the same files.
+"""The fold of a folder of Parquet files by DuckDB: an engine without a cluster, on the same files.
 
 python duckdb_fold.py FOLDER
 """

@@ -1,4 +1,4 @@
-"""The Python environment of the alternatives that lastword does not need: locked by hashes, made once."""
+"""A Python environment for the packages that only alternatives need: locked by hashes, made once."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _PACKAGES = "kafka-python, Quix Streams, FastAPI, uvicorn and DuckDB"
 
 
 def python_of_alternatives(plan: Plan) -> Path:
-    """The interpreter that has what python.lock lists; LeftOut when pip can't install it."""
+    """The interpreter with the packages of python.lock; LeftOut if pip can't install them."""
     lock = _LOCK.read_bytes()
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    kept = plan.home / "bench"
-    folder = kept / f"python{version}-{hashlib.sha256(lock).hexdigest()[:12]}"
+    parent = plan.home / "bench"
+    folder = parent / f"python{version}-{hashlib.sha256(lock).hexdigest()[:12]}"
     try:
-        kept.mkdir(parents=True, exist_ok=True)
-        with (kept / ".lock").open("w") as turn:
+        parent.mkdir(parents=True, exist_ok=True)
+        with (parent / ".lock").open("w") as turn:
             fcntl.flock(turn, fcntl.LOCK_EX)
             if not (folder / "whole").exists():
-                plan.report(f"installing {_PACKAGES} into an environment of their own")
+                plan.report(f"installing {_PACKAGES} into a separate environment")
                 _install(folder)
     except (OSError, subprocess.CalledProcessError) as failure:
         shutil.rmtree(folder, ignore_errors=True)
@@ -35,7 +35,7 @@ def python_of_alternatives(plan: Plan) -> Path:
 
 
 def locked_version(package: str) -> str:
-    """The version of a package that the alternatives run with."""
+    """The version of a package in python.lock."""
     for line in _LOCK.read_text(encoding="utf-8").splitlines():
         if line.startswith(f"{package}=="):
             return line.removeprefix(f"{package}==").split()[0]
@@ -43,8 +43,8 @@ def locked_version(package: str) -> str:
 
 
 def alternative_in(python: Path, module: str, *words: str) -> list[str]:
-    """The command of an alternative that imports nothing of lastword's, so that it runs in the other environment."""
-    # Its dependencies warn about each other, and -I keeps this checkout's packages out of it.
+    """The command of an alternative that runs in the other environment, because it imports nothing from lastword."""
+    # -W: its dependencies warn about each other. -I: packages of this checkout stay out.
     return [str(python), "-I", "-W", "ignore", str(_LOCK.with_name(f"{module}.py")), *words]
 
 
@@ -52,7 +52,7 @@ def _install(folder: Path) -> None:
     pip = (folder / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
     _run(sys.executable, "-m", "venv", "--clear", folder)
     _run(*pip, "--require-hashes", "--only-binary", ":all:", "--requirement", _LOCK)
-    # Last: what was interrupted is made anew.
+    # Last: an interrupted installation starts again.
     (folder / "whole").touch()
 
 
@@ -63,5 +63,5 @@ def _run(*command: str | Path) -> None:
 def _why(failure: OSError | subprocess.CalledProcessError) -> str:
     if isinstance(failure, OSError):
         return failure.strerror or str(failure)
-    told: list[str] = failure.stderr.strip().splitlines()
-    return told[-1] if told else f"pip ended with {failure.returncode}"
+    lines: list[str] = failure.stderr.strip().splitlines()
+    return lines[-1] if lines else f"pip ended with {failure.returncode}"

@@ -1,9 +1,9 @@
-"""The alternative that one would write first: FastAPI and uvicorn over a dict that has every row already.
+"""The alternative that most people would write first: FastAPI and uvicorn over a dict that holds every row.
 
     python fastapi_dict.py PORT ROWS_TSV
 
 One worker, with the event loop and the parser that `uvicorn[standard]` brings, and no access log. It has no ETag, no
-position and no Kafka: a lookup, and the same JSON.
+position and no Kafka: only a lookup and the same JSON.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ rows: dict[str, Row] = {}
 
 @app.get("/tables/users/rows/{key}")  # type: ignore[untyped-decorator]
 async def row(key: str) -> Row:
-    found = rows.get(key)
-    if found is None:
-        raise HTTPException(404, "no row of this key")
-    return found
+    answer = rows.get(key)
+    if answer is None:
+        raise HTTPException(404, "this key has no row")
+    return answer
 
 
 def fill(pairs: Path) -> None:
@@ -44,7 +44,7 @@ def fill(pairs: Path) -> None:
         for offset, line in enumerate(lines):
             key, _, value = line.rstrip("\n").partition("\t")
             rows[key] = Row(key=key, value=json.loads(value), partition=0, offset=offset, timestamp=1_700_000_000_000)
-    # Or the collector would walk all the rows now and then, which is not what is to be measured.
+    # The garbage collector would otherwise scan all rows now and then, which is not to be measured.
     gc.freeze()
 
 

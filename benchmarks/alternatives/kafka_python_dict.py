@@ -1,8 +1,8 @@
 """The alternative without a C library: kafka-python reads the topic into a dict, in memory only.
 
-    python -m benchmarks.alternatives.kafka_python_dict HOST:PORT TOPIC RECORDS
+    python kafka_python_dict.py HOST:PORT TOPIC RECORDS
 
-Committed data only, fetched in parts as large as lastword's. Nothing is written to disk.
+It reads committed data only, in fetches as large as lastword's. It writes nothing to disk.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def read_all(servers: str, topic: str, records: int) -> tuple[float, int]:
     while left > 0:
         polled = consumer.poll(timeout_ms=30_000)
         if not polled:
-            sys.exit(f"nothing came for 30 s: {left} records are missing")
-        for taken in polled.values():
-            left -= len(taken)
-            for record in taken:
+            sys.exit(f"no record came for 30 s: {left} records are missing")
+        for batch in polled.values():
+            left -= len(batch)
+            for record in batch:
                 if record.value is None:
                     rows.pop(record.key, None)
                 else:

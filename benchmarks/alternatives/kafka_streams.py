@@ -1,4 +1,4 @@
-"""Kafka Streams as a command: its locked jars, and our Java source compiled for the run."""
+"""Kafka Streams as a command: its locked jars, and the Java program of this folder, compiled for the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SOURCE = Path(__file__).with_name(f"{_PROGRAM}.java")
 
 
 def compiled_streams(plan: Plan, classes: Path) -> list[str]:
-    """The command that restores with Kafka Streams, but for its words; LeftOut without a JDK."""
+    """The command that restores with Kafka Streams, without its arguments; LeftOut without a JDK."""
     java = find_java()
     javac = _javac(java)
     if javac is None:
@@ -27,17 +27,17 @@ def compiled_streams(plan: Plan, classes: Path) -> list[str]:
         plan.report(str(failure))
         raise LeftOut("Kafka Streams, because its jars could not be fetched") from failure
     class_path = ":".join(map(str, jars))
-    made = subprocess.run(
+    compiled = subprocess.run(
         # For the java that runs it, which may be older than the javac.
         [javac, "--release", str(java.version), "-d", classes, "-cp", class_path, _SOURCE],
         capture_output=True,
         text=True,
         check=False,
     )
-    if made.returncode != 0:
-        # Where the reason names folders, it is told here and kept out of the page.
-        plan.report(made.stderr.strip())
-        raise LeftOut("Kafka Streams, because javac refused its source")
+    if compiled.returncode != 0:
+        # The reason may name folders, so it is reported here and not on the page.
+        plan.report(compiled.stderr.strip())
+        raise LeftOut("Kafka Streams, because javac could not compile its source")
     options = ["-Xmx1g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
     return [str(java.executable), *options, "-cp", f"{classes}:{class_path}", _PROGRAM]
 

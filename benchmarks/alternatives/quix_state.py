@@ -2,9 +2,9 @@
 
     PYTHON_OF_QUIX quix_state.py HOST:PORT TOPIC RECORDS FOLDER GROUP
 
-It runs in an environment of its own and imports nothing of lastword's. Keys and values stay bytes, so nothing is
-parsed; there is no changelog, because the topic is one; it commits every 10,000 records. The clock runs from the first
-record to the end of the run, with its last commit, so that joining the group is not counted.
+It runs in a separate environment and imports nothing from lastword. Keys and values stay bytes, so nothing is parsed.
+It writes no changelog, because the topic is one, and commits every 10,000 records. The clock runs from the first record
+to the last commit: joining the group is not counted.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     PYTHON rules_loop.py kafka-python|confluent-kafka HOST:PORT USERS ACTIONS STATS RECORDS
 
-An ordinary program, in an environment of its own, that imports nothing of lastword's. It reads RECORDS users, writes an
+An ordinary program, in a separate environment, that imports nothing from lastword. It reads RECORDS users, writes an
 action for each match, and at the end the counters of each team. There are no transactions: after a crash nobody knows
 what was written. The clock runs from the assignment to the last acknowledgement.
 """

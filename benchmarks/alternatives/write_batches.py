@@ -2,9 +2,9 @@
 
     python -m benchmarks.alternatives.write_batches HOST:PORT TOPIC RECORDS FOLDER
 
-Each 10,000 records become one WriteBatch of puts and deletes together with the offsets reached, with the write-ahead
-log on, so a crash loses nothing and parts nothing. It takes the records as `bare_consume` does and with its client
-settings; the store has the options of lastword's. The clock stops when everything is flushed to disk.
+Each 10,000 records become one WriteBatch: puts, deletes and the offsets reached. The write-ahead log is on, so a crash
+loses nothing and tears no batch apart. The loop reads as `bare_consume` does, with the same client settings. Its store
+has the options of lastword's store. The clock stops when everything is flushed to disk.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def write_all(servers: str, topic: str, records: int, folder: str) -> tuple[floa
     while left:
         head = consumer.poll(30)
         if head is None:
-            sys.exit(f"nothing came for 30 s: {left} records and ends of partitions are missing")
-        taken = [head, *consumer.consume(BATCH - 1, 0)]
-        left -= len(taken)
-        db.write(_batch(taken, rows, places))
+            sys.exit(f"no record came for 30 s: {left} records and ends of partitions are missing")
+        messages = [head, *consumer.consume(BATCH - 1, 0)]
+        left -= len(messages)
+        db.write(_batch(messages, rows, places))
     db.get_column_family("rows").flush()
     db.get_column_family("places").flush()
     seconds = time.perf_counter() - began
@@ -49,10 +49,10 @@ def write_all(servers: str, topic: str, records: int, folder: str) -> tuple[floa
     return seconds, sum(1 for _ in db.get_column_family("rows").keys())  # noqa: SIM118  a family is no iterable
 
 
-def _batch(taken: list[Any], rows: Any, places: Any) -> WriteBatch:
+def _batch(messages: list[Any], rows: Any, places: Any) -> WriteBatch:
     batch = WriteBatch(raw_mode=True)
     reached = {}
-    for message in taken:
+    for message in messages:
         if message.error() is not None:
             continue  # the end of a partition
         value = message.value()

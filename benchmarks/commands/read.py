@@ -17,9 +17,9 @@ from lastword.core.errors import LastwordError
 _HOW = """\
 `lastword dump` reads a topic of {records:,} records (distinct keys, about 190 bytes a row, {partitions} partitions,
 lz4), folds them, checks that every value is JSON and writes the rows as JSON lines to a file. The alternative,
-[bare_consume.py](../benchmarks/alternatives/bare_consume.py), takes the same records from librdkafka with the
-same client settings (committed data only, same fetch and queue sizes) and throws them away unseen. Both are whole
-processes, from their start to their end. "Consuming" is what the bare loop measures itself, without its start."""
+[bare_consume.py](../benchmarks/alternatives/bare_consume.py), takes the same records from librdkafka with the same
+client settings (committed data only, same fetch and queue sizes) and throws them away unread. "Whole process" is from
+the start of the process to its end. "Consuming" is measured by the bare loop, without its start."""
 
 
 def bench_read(plan: Plan) -> Result:
@@ -37,7 +37,7 @@ def bench_read(plan: Plan) -> Result:
         def by_lastword() -> Run:
             done = run(lastword("dump", topic, "--bootstrap-servers", servers), home, output=dumped)
             if dumped.stat().st_size != lines.stat().st_size:
-                raise LastwordError("benchmark: the dump is not the table that was written")
+                raise LastwordError("benchmark: the dump differs from the table that was written")
             return done
 
         def by_bare_loop() -> Run:

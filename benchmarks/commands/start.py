@@ -1,4 +1,4 @@
-"""How long a user waits: for the command line against bare Python, and for a broker that is ready."""
+"""How long a user waits: for the command line, against bare Python, and for a broker to be ready."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from benchmarks.measuring.plan import Plan
 from benchmarks.measuring.rounds import Run, interleaved, run
 from lastword.kafka.broker.local_cluster import LocalCluster
 
-# A start of Python takes milliseconds, so a median of few says little.
+# A start of Python takes milliseconds: its median needs more rounds.
 _HELP_ROUNDS_EACH = 4
 
 _HOW = """\
 `lastword --help` against `python -c pass` of the same interpreter, {help_rounds} rounds each. A broker is ready when it
-answers for metadata and is registered: cold is a new cluster (its folder is formatted, then the broker starts for the
-first time), warm is the second start of the same cluster. The jars are there already; each start checks their
-sha256."""
+answers metadata requests and is registered. Cold: a new cluster, whose folder is formatted before the first start.
+Warm: the second start of the same cluster. The jars are fetched before; each start checks their sha256."""
 
 
 def bench_start(plan: Plan) -> Result:
@@ -35,12 +34,12 @@ def bench_start(plan: Plan) -> Result:
                 "python -c pass": lambda: run([sys.executable, "-c", "pass"], home),
             },
         )
-    ready: list[tuple[float, float]] = []
+    seconds: list[tuple[float, float]] = []
     for number in range(plan.rounds + 1):
         plan.report(f"start: broker, {f'round {number} of {plan.rounds}' if number else 'warming up'}")
-        ready.append(_cold_and_warm(plan))
+        seconds.append(_cold_and_warm(plan))
     ours, theirs = (_milliseconds(what, runs) for what, runs in started.items())
-    cold, warm = zip(*ready[1:], strict=True)
+    cold, warm = zip(*seconds[1:], strict=True)
     return Result(
         name="start",
         title="Start: the command line and the broker",
@@ -57,7 +56,7 @@ def bench_start(plan: Plan) -> Result:
 
 
 def _cold_and_warm(plan: Plan) -> tuple[float, float]:
-    """Seconds until a new cluster is ready, and until the same cluster is ready once more."""
+    """Seconds until a new cluster is ready, and until it is ready after a restart."""
     with tempfile.TemporaryDirectory(prefix="lastword-bench-") as folder:
         local = LocalCluster(name="bench", folder=Path(folder) / "cluster", jars=plan.jars, owned=True)
         with local:

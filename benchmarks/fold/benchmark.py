@@ -1,4 +1,4 @@
-"""The fold in Spark: from Kafka and from Parquet, beside the usual recipes, as it grows, and how soon it starts."""
+"""Measures the fold in Spark: from Kafka and from Parquet, beside the usual recipes, with more keys, and its start."""
 
 from __future__ import annotations
 
@@ -16,23 +16,22 @@ from benchmarks.measuring.plan import LeftOut, Plan
 from benchmarks.measuring.rounds import Run, interleaved, run
 from lastword.kafka.client.connection import Connection
 
-# The second size is so many times the first, and measured once.
+# The second size is so many times the first, and is measured once.
 LARGER = 4
 GROWTH_KEYS = (1_000_000, 2_000_000, 4_000_000, 8_000_000)
 GROWTH_RECORDS = 20_000_000
 _SMALL = 10_000
 
 _HOW = """\
-A topic of {records:,} records ({keys:,} keys, {partitions} partitions, values of about 190 bytes, a few tombstones),
-and the same records as Parquet files, in a session of lastword's on all cores with 4 GB for the driver; then, in the
-same session, {larger:,} records of {larger_keys:,} keys, once. All plans take turns, read with the same source options
-and give their rows to Spark's `noop` sink; a plan with other rows ends the benchmark. CPU is that of the JVM and all
-Python workers. The recipes are in
-[recipes.py](../benchmarks/fold/recipes.py): the scan alone gives every record; Delta MERGE merges the newest
-records into an empty table. DuckDB {duckdb} folds the same files without Spark
-([duckdb_fold.py](../benchmarks/alternatives/duckdb_fold.py)). Growth: {growth:,} generated records in Parquet
-with more and more keys, folded once each. Session + first table: a process from its start to its end, with a topic of
-{small:,} rows; plain settings are Spark's own with the connector on the class path."""
+A topic of {records:,} records ({keys:,} keys, {partitions} partitions, values of about 190 bytes, a few tombstones) and
+the same records as Parquet files. The session is lastword's, on all cores, with 4 GB for the driver. The same session
+then folds {larger:,} records of {larger_keys:,} keys, once. All plans take turns, read with the same source options and
+write to Spark's `noop` sink. A plan that gives other rows ends the benchmark. CPU is that of the JVM and all Python
+workers. The recipes are in [recipes.py](../benchmarks/fold/recipes.py): the scan alone gives every record; Delta MERGE
+merges the newest records into an empty table. DuckDB {duckdb} folds the same files without Spark
+([duckdb_fold.py](../benchmarks/alternatives/duckdb_fold.py)). Growth: {growth:,} generated records in Parquet with more
+and more keys, each folded once. Session + first table: a process from its start to its end, with a topic of {small:,}
+rows. Plain settings are Spark's defaults, with the connector on the class path."""
 
 
 def bench_fold(plan: Plan) -> Result:
@@ -70,30 +69,30 @@ class _FoldBenchmark:
             "servers": connection.bootstrap_servers,
             "folder": str(folder),
             "jars": str(self._plan.jars),
-            # The first warms up for the second, too.
+            # The first size also warms up the session for the second.
             "sizes": [
                 {**first, "rounds": self._plan.rounds, "warm_up": True},
                 {**larger, "rounds": 1, "warm_up": False},
             ],
-            # Not for a trial with few records.
+            # A trial with few records skips the growth.
             "growth": GROWTH_KEYS if LARGER * self._plan.records >= GROWTH_RECORDS else (),
             "growth_records": GROWTH_RECORDS,
         }
-        told = run(python("fold.process", json.dumps(job)), folder).answer
-        for each, place, size in zip(filled, folders, told["sizes"], strict=True):
+        answer = run(python("fold.process", json.dumps(job)), folder).answer
+        for each, place, size in zip(filled, folders, answer["sizes"], strict=True):
             self._add_sources(each.records, size)
             self._add_duckdb(each, place)
-        for keys, timed in told["growth"].items():
+        for keys, timed in answer["growth"].items():
             per_record = timed["cpu"] / GROWTH_RECORDS * 1e6
             self._add(f"growth, {int(keys):,} keys: CPU for each record", "µs", [per_record])
 
-    def _add_sources(self, records: int, told: dict[str, Any]) -> None:
+    def _add_sources(self, records: int, answer: dict[str, Any]) -> None:
         size = f"{records / 1e6:g} M records"
-        for source, shown in (("kafka", "Kafka"), ("parquet", "Parquet")):
-            for name, timed in told[source].items():
+        for source, title in (("kafka", "Kafka"), ("parquet", "Parquet")):
+            for name, timed in answer[source].items():
                 for what in ("wall", "cpu"):
                     seconds = [each[what] for each in timed]
-                    self._add(f"from {shown}, {size}, {name}: {what.replace('cpu', 'CPU')}", "s", seconds)
+                    self._add(f"from {title}, {size}, {name}: {what.replace('cpu', 'CPU')}", "s", seconds)
         self._compare(f"from Parquet, {size}", "CPU", target=0.6, scan_target=None)
         self._compare(f"from Kafka, {size}", "wall", target=0.85, scan_target=2)
 
@@ -101,10 +100,10 @@ class _FoldBenchmark:
         ours = self._figures[f"{where}, {OURS}: {what}"]
         recipes = [self._figures[name] for r in RECIPE_NAMES if (name := f"{where}, {r}: {what}") in self._figures]
         best = min(recipes, key=lambda figure: figure.median)
-        named = best.what.removeprefix(f"{where}, ").removesuffix(f": {what}")
+        recipe = best.what.removeprefix(f"{where}, ").removesuffix(f": {what}")
         self._ratios += [
             Ratio(
-                what=f"{where}, {what}: to {named}, the best recipe",
+                what=f"{where}, {what}: to {recipe}, the best recipe",
                 ours=ours,
                 theirs=best,
                 target=target,
@@ -122,15 +121,15 @@ class _FoldBenchmark:
     def _add_duckdb(self, filled: FilledTopic, folder: Path) -> None:
         try:
             interpreter = python_of_alternatives(self._plan)
-            told = run(alternative_in(interpreter, "duckdb_fold", str(folder / "parquet")), folder).answer
+            answer = run(alternative_in(interpreter, "duckdb_fold", str(folder / "parquet")), folder).answer
         except LeftOut as reason:
             self._left_out.append(str(reason))
             return
-        if told["rows"] != filled.rows:
-            raise LeftOut(f"benchmark: DuckDB has {told['rows']} rows, the topic {filled.rows}")
+        if answer["rows"] != filled.rows:
+            raise LeftOut(f"benchmark: DuckDB has {answer['rows']} rows, the topic {filled.rows}")
         for what in ("wall", "cpu"):
             name = f"from Parquet, {filled.records / 1e6:g} M records, DuckDB: {what.replace('cpu', 'CPU')}"
-            self._add(name, "s", [told[what]])
+            self._add(name, "s", [answer[what]])
 
     def _measure_start(self, connection: Connection, folder: Path) -> None:
         with updated_topic(connection, _SMALL * RECORDS_PER_KEY) as filled:

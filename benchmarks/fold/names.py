@@ -1,4 +1,4 @@
-"""What the ways to fold records in Spark are called: apart from the plans, which need pyspark."""
+"""The names of the ways to fold records in Spark. They are not in `recipes`, which needs pyspark."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Folds by every plan in turns, in one Spark session: a process of its own.
+"""A process that folds by every plan, in turns, in one Spark session.
 
     python -m benchmarks.fold.process JOB
 
-The job is JSON: servers, jars, folder, growth (numbers of keys), growth_records, and sizes: topic, folder, rounds and
-warm_up of each. Prints, as JSON, for each size, source and plan the wall and CPU seconds (JVM and Python workers) of
-each round. All plans of a source must give the same rows.
+The job is JSON: servers, jars, folder, growth (numbers of keys), growth_records, and sizes (each with topic, folder,
+rounds and warm_up). The process prints JSON: for each size, source and plan the wall and CPU seconds (JVM and Python
+workers) of each round. All plans of a source must give the same rows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Timed = dict[str, float]
 
 
 class FoldRounds:
-    """The rounds of one session: what each plan of each source took."""
+    """The rounds of one session: the wall and CPU time of each plan."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
@@ -46,13 +46,13 @@ class FoldRounds:
         expected: tuple[int, int] | None = None
         for number in range(rounds + warm_up):
             for name, plan in plans.items():
-                one, found = self._timed(plan)
+                seconds, rows = self._timed(plan)
                 if name != SCAN:
-                    expected = expected or found
-                    if found != expected:
-                        raise LastwordError(f"{name} gives {found} (rows, sum of offsets), the others {expected}")
+                    expected = expected or rows
+                    if rows != expected:
+                        raise LastwordError(f"{name} gives {rows} (rows, sum of offsets), the others {expected}")
                 if number >= warm_up:
-                    timed[name].append(one)
+                    timed[name].append(seconds)
         return timed
 
     def _timed(self, plan: Callable[[], DataFrame]) -> tuple[Timed, tuple[int, int]]:
@@ -60,18 +60,18 @@ class FoldRounds:
         seen = Observation()
         rows = plan().observe(seen, F.count(F.lit(1)).alias("rows"), F.sum("offset").alias("offsets"))
         rows.write.format("noop").mode("overwrite").save()
-        one = {"wall": time.monotonic() - began, "cpu": self._cpu() - before}
-        return one, (seen.get["rows"], seen.get["offsets"])
+        seconds = {"wall": time.monotonic() - began, "cpu": self._cpu() - before}
+        return seconds, (seen.get["rows"], seen.get["offsets"])
 
     def _cpu(self) -> float:
-        # What a worker had used when last seen still counts when it has ended: Spark ends those that idle for a minute.
+        # A worker that has ended still counts, as last seen: Spark ends workers that idle for a minute.
         self._used |= {pid: used for pid in family_of(self._jvm) if (used := cpu_seconds(pid)) is not None}
         return sum(self._used.values()) + sum(os.times()[:2])
 
 
 def measure(job: dict[str, Any]) -> dict[str, Any]:
     connection, growth = Connection(bootstrap_servers=job["servers"]), Path(job["folder"]) / "growth"
-    # Delta's own default of 50 tasks for a table's state is for a cluster.
+    # Delta's default of 50 tasks for the state of a table is for a cluster.
     settings = {"spark.driver.memory": "4g", "spark.databricks.delta.snapshotPartitions": "2"}
     spark = session(connection, delta=True, jars=Path(job["jars"]), settings=settings)
     try:
@@ -101,7 +101,7 @@ def _recipes(records: Callable[[], DataFrame]) -> dict[str, Callable[[], DataFra
 
 
 def _from_kafka(spark: SparkSession, topic: str) -> DataFrame:
-    """As `read_records` reads, but for the headers, which no recipe needs."""
+    """As `read_records`, but without headers, which no recipe needs."""
     options = {**source_options(connection_of(spark)), "includeHeaders": "false", "subscribe": topic}
     return spark.read.format("kafka").options(**options).load().drop("topic", "timestampType")
 

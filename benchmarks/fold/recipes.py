@@ -1,4 +1,4 @@
-"""The ways to fold records in Spark: lastword's, and the usual recipes, over the same frame of records."""
+"""The usual recipes to fold records in Spark, all over the same frame of records."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RECIPES: dict[str, Callable[[DataFrame], DataFrame]] = {
 
 
 def delta_merge(records: DataFrame, target: Path) -> DataFrame:
-    """The newest record of each key merged into a Delta table that is empty: what a micro-batch would do."""
+    """The newest record of each key, merged into an empty Delta table, as a micro-batch would do."""
     spark = records.sparkSession
     spark.createDataFrame([], records.select(*_COLUMNS).schema).write.format("delta").save(str(target))
     newest_first = Window.partitionBy("key").orderBy(F.desc("offset"))

@@ -1,4 +1,4 @@
-"""A Spark session and its first table, from nothing to the rows: as lastword starts it, or with plain settings.
+"""A process that starts a Spark session and reads its first table: with lastword's session, or with plain settings.
 
 python -m benchmarks.fold.spark_start lastword|plain HOST:PORT TOPIC JARS
 """

@@ -1,4 +1,4 @@
-"""HTTP: point reads beside the alternatives, reads while records are applied, freshness, many change readers."""
+"""Measures HTTP: point reads beside the alternatives, reads while records are applied, freshness, change readers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from benchmarks.http.report import (
     LOADS,
     NGINX,
     OURS,
-    AppliedMeanwhile,
     HttpMeasurements,
+    LoadWhileApplying,
     http_result,
 )
 from benchmarks.http.servers import HttpProcess, fastapi_serving, lastword_serving, nginx_serving
@@ -38,7 +38,7 @@ from lastword.core.errors import LastwordError
 from lastword.core.position import Position
 
 _PATIENCE_SECONDS = 60
-# So much longer than a load lasts are records written.
+# Records are written for so much longer than the load lasts.
 _LEAD_SECONDS = 2
 _BURST_MS = 4
 
@@ -49,7 +49,7 @@ def bench_http(plan: Plan) -> Result:
         home = Path(folder)
         wrk = found_wrk(home, seconds)
         bench = _HttpBenchmark(plan=plan, home=home, wrk=wrk)
-        # What has to be fetched is fetched before anything is measured.
+        # Everything is fetched before the first measurement.
         interpreter = bench.unless_left_out(lambda: python_of_alternatives(plan))
         connection = stack.enter_context(plan.cluster())
         plan.report(f"http: filling a topic with {plan.records:,} rows")
@@ -78,7 +78,7 @@ class _HttpBenchmark:
             return None
 
     def measure_alternatives(self, ours: HttpProcess, filled: FilledTopic, interpreter: Path | None) -> None:
-        """All of them run all the while; those that are not asked are idle."""
+        """All servers run the whole time; a server that is not asked is idle."""
         with ExitStack() as stack:
             servers = {OURS: ours}
             if interpreter is not None:
@@ -99,61 +99,61 @@ class _HttpBenchmark:
             runs = interleaved(self.plan, f"http, {load}", steps)
             self.measured.loads[load] = runs["at rest"], runs["applying"]
 
-    def _at_rest(self, ours: HttpProcess, pause_ms: int) -> AppliedMeanwhile:
-        return self._asked(ours, pause_ms)
+    def _at_rest(self, ours: HttpProcess, pause_ms: int) -> LoadWhileApplying:
+        return self._load(ours, pause_ms)
 
-    def _applying(self, ours: HttpProcess, filled: FilledTopic, pause_ms: int) -> AppliedMeanwhile:
-        """Begins when the first records are applied and ends before the last, and then waits until all are."""
-        # In bursts: a writer of single records, and the broker with it, would take both cores for themselves.
+    def _applying(self, ours: HttpProcess, filled: FilledTopic, pause_ms: int) -> LoadWhileApplying:
+        """The load starts after the first record is applied and ends before the last. Then waits for all records."""
+        # In bursts: a writer of single records, with its broker, would use both cores.
         seconds = self.wrk.seconds + _LEAD_SECONDS
         pace = Pace(per_second=APPLIED_PER_SECOND, seconds=seconds, keys=filled.rows, burst_ms=_BURST_MS)
         command, before = pace.writer(*filled.address, "applied-"), _offsets_of(ours)
         with subprocess.Popen(command, env=environment(self.home), stdout=subprocess.PIPE) as writer:
             try:
                 _await(lambda: _offsets_of(ours) > before, "the first record was not applied")
-                done = self._asked(ours, pause_ms)
+                done = self._load(ours, pause_ms)
                 writer.communicate(timeout=_PATIENCE_SECONDS)
             except BaseException:
                 writer.kill()
                 raise
         if writer.returncode:
-            raise LastwordError("benchmark: the writer failed, see above")
+            raise LastwordError("benchmark: the writer failed: see its error above")
         _await(lambda: _offsets_of(ours) >= before + pace.records, "not every record was applied")
         return done
 
-    def _asked(self, ours: HttpProcess, pause_ms: int) -> AppliedMeanwhile:
+    def _load(self, ours: HttpProcess, pause_ms: int) -> LoadWhileApplying:
         before, began = _offsets_of(ours), time.monotonic()
-        asked = self.wrk.ask(ours, pause_ms=pause_ms)
-        return AppliedMeanwhile(asked=asked, per_second=(_offsets_of(ours) - before) / (time.monotonic() - began))
+        load = self.wrk.ask(ours, pause_ms=pause_ms)
+        return LoadWhileApplying(load=load, per_second=(_offsets_of(ours) - before) / (time.monotonic() - began))
 
     def measure_freshness(self, ours: HttpProcess, filled: FilledTopic) -> None:
         for number in range(self.plan.rounds):
             for rate in FRESHNESS_RATES:
                 self.plan.report(f"http: freshness at {rate:,} writes/s, round {number + 1} of {self.plan.rounds}")
-                words = (str(ours.port), str(rate), str(self.wrk.seconds), str(filled.rows))
-                done = run(python("http.freshness", *filled.address, *words), self.home)
+                arguments = (str(ours.port), str(rate), str(self.wrk.seconds), str(filled.rows))
+                done = run(python("http.freshness", *filled.address, *arguments), self.home)
                 self.measured.freshness.setdefault(rate, []).append(done)
 
     def measure_changes(self, ours: HttpProcess, filled: FilledTopic) -> None:
         seconds = min(5, self.wrk.seconds)
         for number in range(self.plan.rounds):
             self.plan.report(f"http: {READERS} change readers, round {number + 1} of {self.plan.rounds}")
-            self.measured.changes.append(self._changes_read(ours, filled, seconds))
+            self.measured.changes.append(self._change_readers(ours, filled, seconds))
 
-    def _changes_read(self, ours: HttpProcess, filled: FilledTopic, seconds: int) -> Run:
+    def _change_readers(self, ours: HttpProcess, filled: FilledTopic, seconds: int) -> Run:
         numbers = (ours.port, ours.pid, CHANGES_PER_SECOND, seconds, filled.rows)
         return run(python("http.change_readers", *filled.address, *map(str, numbers)), self.home)
 
 
 def _offsets_of(server: HttpProcess) -> int:
-    """How many offsets of the topic are applied."""
+    """How many offsets of the topic the server has applied."""
     _, body = server.get("/tables/users")
     return sum(Position.parse(json.loads(body)["position"]).values())
 
 
-def _await(is_so: Callable[[], bool], otherwise: str) -> None:
+def _await(is_done: Callable[[], bool], failure: str) -> None:
     give_up_at = time.monotonic() + _PATIENCE_SECONDS
-    while not is_so():
+    while not is_done():
         if time.monotonic() > give_up_at:
-            raise LastwordError(f"benchmark: {otherwise} within {_PATIENCE_SECONDS} s")
+            raise LastwordError(f"benchmark: {failure} within {_PATIENCE_SECONDS} s")
         time.sleep(0.02)

@@ -1,11 +1,11 @@
-"""How long an acknowledged write takes to be in an HTTP answer, as a process of its own.
+"""A process that measures how long an acknowledged write takes to be in an HTTP answer.
 
     python -m benchmarks.http.freshness HOST:PORT TOPIC HTTP_PORT PER_SECOND SECONDS KEYS
 
-Each probe is written with `Table.put`. When that returns, the write is acknowledged and the clock starts; it stops when
-an answer over a kept-alive connection has the new value. Every other probe asks again and again, the ones between ask
-once, with the position of the acknowledgement as `min_position`. Both ends are in this process, so it is one clock.
-Another process writes PER_SECOND records to the same table all the while.
+Each probe is written with `Table.put`. When `put` returns, the write is acknowledged and the clock starts. The clock
+stops when an answer over a kept-alive connection has the new value. Every second probe asks once, with the position of
+the acknowledgement as `min_position`; the others ask again and again. Both ends are in this process, so there is one
+clock. Another process writes PER_SECOND records to the same table meanwhile.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from benchmarks.input.paced_writer import Pace
 _PROBES_PER_SECOND = 10
 _LOOK_EVERY_SECONDS = 0.0005
 _PATIENCE_SECONDS = 30
-# The probes begin so long after the other writer, and end so long before it.
+# The probes start so long after the other writer, and end so long before it.
 _LEAD_SECONDS = 1
 
 
 class KeptAlive:
-    """One connection, asked by hand: a library would take as long as the answer."""
+    """One connection, without a library: a library would take as long as the answer."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE_SECONDS)
@@ -41,18 +41,18 @@ class KeptAlive:
     def get(self, path: str) -> bytes:
         """The answer, head and body."""
         self._socket.sendall(b"GET %b HTTP/1.1\r\nHost: %b\r\n\r\n" % (path.encode(), self._host))
-        told = b""
-        while (end := told.find(b"\r\n\r\n")) < 0:
-            told += self._more()
-        length = int(told[:end].lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0])
-        while len(told) < end + 4 + length:
-            told += self._more()
-        return told
+        answer = b""
+        while (end := answer.find(b"\r\n\r\n")) < 0:
+            answer += self._more()
+        length = int(answer[:end].lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0])
+        while len(answer) < end + 4 + length:
+            answer += self._more()
+        return answer
 
     def _more(self) -> bytes:
         part = self._socket.recv(65_536)
         if not part:
-            sys.exit("the server has closed the connection")
+            sys.exit("the server closed the connection")
         return part
 
     def close(self) -> None:
@@ -60,10 +60,10 @@ class KeptAlive:
 
 
 def freshness_ms(servers: str, topic: str, port: int, seconds: int) -> tuple[list[float], list[float]]:
-    """Of each probe the time from its acknowledgement to its answer: asked for again and again, and asked for once."""
+    """The times from acknowledgement to answer: of the probes that ask repeatedly, and of those that ask once."""
     looked_for: list[float] = []
     waited_for: list[float] = []
-    asking = KeptAlive(port)
+    client = KeptAlive(port)
     with lastword.connect(servers) as cluster:
         table = cluster.table(topic)
         for number in _at_a_pace(seconds):
@@ -71,19 +71,19 @@ def freshness_ms(servers: str, topic: str, port: int, seconds: int) -> tuple[lis
             ack = table.put(key, {"token": token})
             acknowledged = time.monotonic()
             if number % 2:
-                told = asking.get(f"{ROWS}{key}?min_position={ack.position}")
+                answer = client.get(f"{ROWS}{key}?min_position={ack.position}")
                 waited_for.append((time.monotonic() - acknowledged) * 1000)
-                if token.encode() not in told:
-                    sys.exit(f"an answer with min_position={ack.position} is older than that")
+                if token.encode() not in answer:
+                    sys.exit(f"an answer with min_position={ack.position} does not have the write")
             else:
-                _look(asking, ROWS + key, token.encode())
+                _look(client, ROWS + key, token.encode())
                 looked_for.append((time.monotonic() - acknowledged) * 1000)
-    asking.close()
+    client.close()
     return looked_for, waited_for
 
 
 def _at_a_pace(seconds: int) -> Iterator[int]:
-    """Numbers, each at a moment of its own within its turn, so that no timer of anyone's falls into step with them."""
+    """Numbers at a steady rate, each at a random moment of its turn, so that no timer runs in step with them."""
     began = time.monotonic()
     for number in range(_PROBES_PER_SECOND * seconds):
         moment = began + (number + random.random()) / _PROBES_PER_SECOND  # noqa: S311  no secret
@@ -91,16 +91,16 @@ def _at_a_pace(seconds: int) -> Iterator[int]:
         yield number
 
 
-def _look(asking: KeptAlive, path: str, token: bytes) -> None:
+def _look(client: KeptAlive, path: str, token: bytes) -> None:
     give_up_at = time.monotonic() + _PATIENCE_SECONDS
-    while token not in asking.get(path):
+    while token not in client.get(path):
         if time.monotonic() > give_up_at:
             sys.exit(f"a write was not in an answer within {_PATIENCE_SECONDS} s")
         time.sleep(_LOOK_EVERY_SECONDS)
 
 
 def measured(servers: str, topic: str, port: int, pace: Pace) -> dict[str, float]:
-    """While another process writes at the pace, and only then."""
+    """The percentiles, while another process writes at the pace."""
     with subprocess.Popen(pace.writer(servers, topic, "background-"), stdout=subprocess.PIPE) as writer:
         try:
             time.sleep(_LEAD_SECONDS)

@@ -2,15 +2,15 @@
 --
 -- wrk ... --script point_reads.lua URL -- PATH KEYS STRIDE PAUSE_MS
 --
--- PATH is what stands before the number of a key, percent-encoded. There are KEYS numbers, STRIDE apart. Each connection
--- pauses before each request for PAUSE_MS on average; 0 is a closed loop.
+-- PATH is the path up to the number of a key, percent-encoded. There are KEYS numbers, STRIDE apart. Each connection
+-- pauses for PAUSE_MS on average before each request; 0 is a closed loop.
 
 local head, tail, keys, stride
 
 function init(words)
    keys, stride = tonumber(words[2]), tonumber(words[3])
    local pause_ms = tonumber(words[4])
-   -- Put together by hand: wrk's own formatting would cost as much as a read.
+   -- Built by hand: wrk's formatting would cost as much as a read.
    head = "GET " .. words[1]
    tail = " HTTP/1.1\r\nHost: " .. wrk.headers["Host"] .. "\r\n\r\n"
    math.randomseed(os.time())

@@ -1,4 +1,4 @@
-"""What was measured of the HTTP service, as figures, ratios and words."""
+"""The report of the benchmark: figures, ratios, targets, and the text of the page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.alternatives.environment import locked_version
 from benchmarks.http.change_readers import READERS
-from benchmarks.http.wrk import CONNECTIONS, Asked
+from benchmarks.http.wrk import CONNECTIONS, LoadResult
 from benchmarks.input.topics import FILLED_PARTITIONS
 from benchmarks.measuring.figures import Figure, Limit, Ratio, Result
 from benchmarks.measuring.plan import Plan
@@ -21,46 +21,48 @@ APPLIED_PER_SECOND = 20_000
 FRESHNESS_RATES = (10, 10_000)
 CHANGES_PER_SECOND = 1000
 
-# How long each connection pauses before a request, in ms and on average.
+# The average pause of a connection before a request, in ms.
 MODERATE = "moderate load"
 SATURATED = "saturated"
 LOADS = {MODERATE: 32, SATURATED: 0}
 
 _HOW = """\
-`lastword serve` with a table of {records:,} rows of about 190 bytes ({partitions} partitions), a process of its own
-with its replica. Loads come from wrk on one thread over {connections} kept-alive connections, for {seconds} s each, and
-ask for random keys with [point_reads.lua](../benchmarks/http/point_reads.lua). An answer that is not a row ends the
-benchmark. CPU is that of the server's process, all threads: it depends less than a rate on what else the machine does.
+`lastword serve` has a table of {records:,} rows of about 190 bytes ({partitions} partitions). It is one process with
+its replica. The client is wrk with one thread and {connections} kept-alive connections. Each load lasts {seconds} s
+and asks for random keys ([point_reads.lua](../benchmarks/http/point_reads.lua)). An answer that is not a row ends the
+benchmark. CPU is that of the server's process with all threads: it depends less than a rate on other processes of the
+machine.
 
-- Point reads: each connection sends its next request as soon as it has its answer. FastAPI {fastapi} on uvicorn
-  {uvicorn} (one worker, uvloop and httptools, [fastapi_dict.py](../benchmarks/alternatives/fastapi_dict.py))
-  has the same rows in a dict and gives the same JSON, without ETag or position. nginx, one process, sends files of the
-  same size: what a server in C does with nothing to look up. All run all the while and are asked in turns.
-- While {applied:,} records/s are applied: another process writes them to keys all over the table, together every 4 ms.
-  The saturated load is that of the point reads, and has the target. The moderate one pauses between requests, so that
-  nobody waits for a processor at rest: its p99 is then that of an idle server, and its ratio shows every other process
-  of the machine (writer, broker, wrk) that wants one of two cores in the same moment.
-- Freshness: from the return of `Table.put` in one process until an answer over HTTP, to the same process, has the new
-  value: asked for every half a millisecond, or once with `min_position`. Ten such probes a second, while another
-  process writes 10 or 10,000 records/s.
-- Change streams: {readers} readers of the table's changes, all in one process, while {changes:,} records/s are written.
-  Latency is from the delivery report of the write (for a hundred samples a second; 0 where a reader has it before its
-  writer has the report), and from the moment that each value carries, when it was handed to its producer. Every reader
-  must get every change once, or the benchmark fails."""
+- Point reads: each connection sends its next request when it has its answer. FastAPI {fastapi} on uvicorn {uvicorn}
+  (one worker, uvloop and httptools, [fastapi_dict.py](../benchmarks/alternatives/fastapi_dict.py)) has the same rows
+  in a dict and gives the same JSON, without ETag or position. nginx, one process, sends files of the same size: this
+  shows what a server in C reaches without any lookup. All servers run the whole time and are asked in turns.
+- While {applied:,} records/s are applied: another process writes records to keys all over the table, together every 4
+  ms. The saturated load is that of the point reads, and has the target. The moderate load pauses between requests, so
+  that no request waits for a core at rest. Its p99 at rest is that of an idle server. Its ratio therefore also shows
+  the other processes (writer, broker, wrk) that need one of the two cores at the same moment.
+- Freshness: from the return of `Table.put` until an HTTP answer to the same process has the new value. The process
+  asks every half a millisecond, or once with `min_position`. There are ten such probes a second, while another process
+  writes 10 or 10,000 records/s.
+- Change streams: {readers} readers of the table's changes, all in one process, while {changes:,} records/s are
+  written. One latency is from the delivery report of the write, for a hundred samples a second; it is 0 if the reader
+  is faster than the report. The other is from the moment the value was handed to its producer, which each value
+  carries. Every reader must get every change exactly once, or the benchmark fails."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AppliedMeanwhile:
-    asked: Asked
+class LoadWhileApplying:
+    load: LoadResult
+    # Records that were applied meanwhile.
     per_second: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class HttpMeasurements:
-    """Everything that was run: reads by who answered, loads by their name (at rest, applying), freshness by rate."""
+    """All runs: reads by server, loads by name (at rest, applying), freshness by rate."""
 
-    reads: dict[str, list[Asked]] = field(default_factory=dict)
-    loads: dict[str, tuple[list[AppliedMeanwhile], list[AppliedMeanwhile]]] = field(default_factory=dict)
+    reads: dict[str, list[LoadResult]] = field(default_factory=dict)
+    loads: dict[str, tuple[list[LoadWhileApplying], list[LoadWhileApplying]]] = field(default_factory=dict)
     freshness: dict[int, list[Run]] = field(default_factory=dict)
     changes: list[Run] = field(default_factory=list)
 
@@ -68,7 +70,7 @@ class HttpMeasurements:
 def http_result(plan: Plan, measured: HttpMeasurements, left_out: Sequence[str], seconds: int) -> Result:
     rates = {who: _rate(f"point reads, {who}", runs) for who, runs in measured.reads.items()}
     loads = {
-        (load, how): _p99(f"{load}, {how}: p99", [each.asked for each in runs])
+        (load, how): _p99(f"{load}, {how}: p99", [each.load for each in runs])
         for load, pair in measured.loads.items()
         for how, runs in zip(("at rest", "applying"), pair, strict=True)
     }
@@ -86,7 +88,7 @@ def http_result(plan: Plan, measured: HttpMeasurements, left_out: Sequence[str],
             *rates.values(),
             *_latencies(measured),
             *loads.values(),
-            *_meanwhile(measured),
+            *_load_rates(measured),
             *freshness.values(),
             *_changes(measured.changes),
         ),
@@ -122,8 +124,6 @@ def _how(records: int, seconds: int) -> str:
         fastapi=locked_version("fastapi"),
         uvicorn=locked_version("uvicorn"),
         applied=APPLIED_PER_SECOND,
-        pause=LOADS[MODERATE],
-        rate=CONNECTIONS * 1000 // LOADS[MODERATE],
         readers=READERS,
         changes=CHANGES_PER_SECOND,
     )
@@ -136,26 +136,26 @@ def _latencies(measured: HttpMeasurements) -> Iterator[Figure]:
         yield from _cpu_of_reads(who, runs)
 
 
-def _cpu_of_reads(who: str, runs: Sequence[Asked]) -> Iterator[Figure]:
+def _cpu_of_reads(who: str, runs: Sequence[LoadResult]) -> Iterator[Figure]:
     return _cpu(f"point reads, {who}: CPU for each", [(each.cpu_s, each.requests) for each in runs])
 
 
-def _cpu_ratios(reads: Mapping[str, Sequence[Asked]]) -> Iterator[Ratio]:
-    """Beside the rates, which depend on who else wants the processors: what a read takes of them."""
+def _cpu_ratios(reads: Mapping[str, Sequence[LoadResult]]) -> Iterator[Ratio]:
+    """The CPU time of a read: it depends less than the rate on other processes."""
     cpu = {who: figure for who, runs in reads.items() for figure in _cpu_of_reads(who, runs)}
     for who in (FASTAPI, NGINX):
-        # A short load may take less than the system's clock ticks.
+        # A short load may use less CPU than one tick of the system's clock.
         if OURS in cpu and who in cpu and min(cpu[who].rounds) > 0:
             yield Ratio(
                 what=f"CPU for each point read, lastword to {who}", ours=cpu[OURS], theirs=cpu[who], bound="at most"
             )
 
 
-def _meanwhile(measured: HttpMeasurements) -> Iterator[Figure]:
-    """What else is to be known of the loads: how many were asked for, and how much was applied."""
+def _load_rates(measured: HttpMeasurements) -> Iterator[Figure]:
+    """The rates of the loads: requests, and records applied."""
     for load, pair in measured.loads.items():
         for how, runs in zip(("at rest", "applying"), pair, strict=True):
-            yield _rate(f"{load}, {how}", [each.asked for each in runs])
+            yield _rate(f"{load}, {how}", [each.load for each in runs])
         yield Figure(what=f"{load}: applied", unit="records/s", rounds=tuple(each.per_second for each in pair[1]))
 
 
@@ -164,26 +164,26 @@ def _changes(runs: Sequence[Run]) -> Iterator[Figure]:
         yield _figure(f"{READERS} change readers, {cut}", runs, cut)
     answers = [each.answer for each in runs]
     for who in ("server", "readers"):
-        taken = [(each[f"{who}_cpu_s"], each["seconds"]) for each in answers]
-        shares = tuple(100 * cpu_s / seconds for cpu_s, seconds in taken if cpu_s is not None)
+        cpu_times = [(each[f"{who}_cpu_s"], each["seconds"]) for each in answers]
+        shares = tuple(100 * cpu_s / seconds for cpu_s, seconds in cpu_times if cpu_s is not None)
         if shares:
             yield Figure(what=f"{READERS} change readers, CPU of the {who}", unit="% of a core", rounds=shares)
     delivered = [(each["server_cpu_s"], each["delivered"]) for each in answers]
     yield from _cpu(f"{READERS} change readers, CPU of the server for each change and reader", delivered)
 
 
-def _cpu(what: str, taken: Sequence[tuple[float | None, int]]) -> Iterator[Figure]:
-    """Nothing where the system does not tell."""
-    each = tuple(seconds * 1e6 / count for seconds, count in taken if seconds is not None)
+def _cpu(what: str, cpu_times: Sequence[tuple[float | None, int]]) -> Iterator[Figure]:
+    """No figure where the system has no /proc."""
+    each = tuple(seconds * 1e6 / count for seconds, count in cpu_times if seconds is not None)
     if each:
         yield Figure(what=what, unit="µs", rounds=each)
 
 
-def _rate(what: str, runs: Sequence[Asked]) -> Figure:
+def _rate(what: str, runs: Sequence[LoadResult]) -> Figure:
     return Figure(what=what, unit="requests/s", rounds=tuple(each.rate for each in runs))
 
 
-def _p99(what: str, runs: Sequence[Asked]) -> Figure:
+def _p99(what: str, runs: Sequence[LoadResult]) -> Figure:
     return Figure(what=what, unit="ms", rounds=tuple(each.p99_ms for each in runs))
 
 

@@ -1,4 +1,4 @@
-"""Who answers over HTTP: lastword and the alternatives, each a process with the same rows at the same paths."""
+"""The HTTP servers: lastword and the alternatives, each a process with the same rows at the same paths."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from lastword.processes.ports import PortPicker
 ROWS = "/tables/users/rows/"
 
 _START_S = 120.0
-# Enough not to be a few that are always at hand, and few enough for any file system.
+# So many that not always the same few files are read, and few enough for any file system.
 _FILES = 4000
 
 _NGINX = """\
 daemon off;
-# One process, which stays the user it was started by: the files are in a folder that no other user may read.
+# One process that stays the user who started it: no other user may read the folder of the files.
 master_process off;
 pid {folder}/nginx.pid;
 error_log stderr;
@@ -55,7 +55,7 @@ http {{
 
 @dataclass(frozen=True, kw_only=True)
 class HttpProcess:
-    """A server that answers, and the numbers N of the keys user-N that it has."""
+    """A running server, and the numbers N of its keys user-N."""
 
     who: str
     pid: int
@@ -67,18 +67,18 @@ class HttpProcess:
         return f"user-{self.numbers[-1]}"
 
     def get(self, path: str) -> tuple[int, bytes]:
-        asking = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
-            asking.request("GET", path)
-            told = asking.getresponse()
-            return told.status, told.read()
+            client.request("GET", path)
+            answer = client.getresponse()
+            return answer.status, answer.read()
         finally:
-            asking.close()
+            client.close()
 
 
 @contextmanager
 def lastword_serving(filled: FilledTopic, home: Path) -> Iterator[HttpProcess]:
-    """The verb as a user runs it, with a replica of the topic under the name users."""
+    """`lastword serve` with a replica of the topic as the table users."""
     with table_serving(filled.connection, "users", filled.topic, home, range(filled.rows)) as server:
         _refuse_other_row(server)
         yield server
@@ -88,7 +88,7 @@ def lastword_serving(filled: FilledTopic, home: Path) -> Iterator[HttpProcess]:
 def table_serving(
     connection: Connection, name: str, topic: str, home: Path, numbers: range = range(0)
 ) -> Iterator[HttpProcess]:
-    """The verb with a replica of any topic, from when it is ready."""
+    """`lastword serve` with a replica of any topic, ready to answer."""
     port = _free_port()
     command = lastword(
         *("serve", "--table", f"{name}={topic}", "--port", str(port), "--data", str(home / "served")),
@@ -111,7 +111,7 @@ def fastapi_serving(filled: FilledTopic, home: Path, interpreter: Path) -> Itera
 
 @contextmanager
 def nginx_serving(filled: FilledTopic, home: Path) -> Iterator[HttpProcess]:
-    """A file for each of some thousand rows, which are as far apart as the others' are many: of the same size."""
+    """A file for each of some thousand rows, spread over all keys; a file is as long as an answer of the others."""
     folder, port = home / "nginx", _free_port()
     numbers = range(0, filled.rows, max(1, filled.rows // _FILES))
     files = folder / "files" / ROWS.strip("/")
@@ -127,8 +127,8 @@ def nginx_serving(filled: FilledTopic, home: Path) -> Iterator[HttpProcess]:
 
 
 def nginx_program() -> str:
-    """LeftOut where there is none."""
-    # Where systems keep it, and the PATH of a plain user often lacks.
+    """LeftOut if nginx is not installed."""
+    # Systems keep nginx in folders that the PATH of a plain user often lacks.
     program = shutil.which("nginx", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]))
     if program is None:
         raise LeftOut("nginx, because it is not installed (apt-get install nginx)")
@@ -144,7 +144,7 @@ def _row(number: int, rows: int) -> str:
 def _answering(
     who: str, command: list[str], home: Path, port: int, numbers: range, *, ready: str | None = None
 ) -> Iterator[HttpProcess]:
-    """The process, from when it answers at `ready` (or else has its last row) to the end of the `with` block."""
+    """The process from its first answer at `ready` (or of its last row) to the end of the `with` block."""
     output = home / f"{who}.log"
     process = started(command, home, output)
     try:
@@ -158,7 +158,7 @@ def _answering(
 def _refuse_other_row(server: HttpProcess) -> None:
     _, body = server.get(ROWS + server.last_key)
     if json.loads(body)["value"]["userId"] != server.last_key:
-        raise LastwordError(f"benchmark: {server.who} answers with another row than {server.last_key}")
+        raise LastwordError(f"benchmark: {server.who} answered with another row than {server.last_key}")
 
 
 def _await(server: HttpProcess, path: str, process: subprocess.Popen[bytes], output: Path) -> None:

@@ -1,11 +1,10 @@
-"""A writer that keeps a pace and notes when its samples were handed over and when they were acknowledged.
+"""A process that writes at a steady rate, and notes when its samples were handed over and acknowledged.
 
     python -m benchmarks.input.paced_writer HOST:PORT TOPIC PREFIX PER_SECOND SECONDS KEYS BURST_MS
 
-The client settings are those of `Table.put`; with bursts, those of a load that takes little of the machine: what came
-in BURST_MS is written together. At most a hundred writes a second are samples, under keys of their own
-(PREFIX and a number); the others update rows that are there. Each value has its number among the writes and the moment
-at which it was handed over.
+The client settings are those of `Table.put`. With BURST_MS above 0, all records of so many milliseconds are written
+together, which costs little CPU. At most a hundred writes a second are samples: their keys are PREFIX and a number. The
+other writes update existing rows. Each value has the number of its write and the moment it was handed to the client.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _VALUE = b'{"userId":"user-0","name":"Alice Smith","city":"Berlin","active":true
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """How fast to write and for how long, to which keys: user-0 up to so many."""
+    """How fast and how long to write, and to how many keys (from user-0 on)."""
 
     per_second: int
     seconds: int
@@ -42,11 +41,11 @@ class Pace:
 
     @property
     def sampled_every(self) -> int:
-        """The writes with the numbers 0, this, twice this and so on are samples, and numbered by themselves."""
+        """Each write whose number is a multiple of this is a sample. Samples have their own numbers."""
         return max(1, self.per_second // _SAMPLES_PER_SECOND)
 
     def writer(self, servers: str, topic: str, prefix: str) -> list[str]:
-        """The command that writes so."""
+        """The command of the writer."""
         numbers = (self.per_second, self.seconds, self.keys, self.burst_ms)
         return python("input.paced_writer", servers, topic, prefix, *map(str, numbers))
 
@@ -58,7 +57,7 @@ def write_paced(servers: str, topic: str, prefix: str, pace: Pace) -> dict[str, 
     producer = Connection(bootstrap_servers=servers).producer(linger_ms=pace.burst_ms, compression_type="lz4")
     every = pace.sampled_every
 
-    def reported(error: Any, message: Any) -> None:
+    def on_delivery(error: Any, message: Any) -> None:
         now = time.monotonic()
         if error is not None:
             failed.append(error)
@@ -75,7 +74,7 @@ def write_paced(servers: str, topic: str, prefix: str, pace: Pace) -> dict[str, 
         if number % every == 0:
             key = f"{prefix}{number // every}"
             times[key] = [now]
-        producer.produce(topic, _VALUE % (number, now), key, on_delivery=reported)
+        producer.produce(topic, _VALUE % (number, now), key, on_delivery=on_delivery)
         if not pace.burst_ms:
             producer.poll(0)
     if producer.flush(30) or failed:

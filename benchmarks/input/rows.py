@@ -14,7 +14,7 @@ _RECORDS_PER_TOMBSTONE = 1000
 
 
 def write_rows(lines: Path, pairs: Path, count: int) -> None:
-    """The same rows twice: in `lines` as the JSON lines that `load` reads, in `pairs` as `key TAB value`."""
+    """Writes the same rows twice: to `lines` as JSON lines for `load`, to `pairs` as `key TAB value`."""
     with lines.open("w", encoding="ascii") as as_json, pairs.open("w", encoding="ascii") as as_pairs:
         for number in range(count):
             key, value = f"user-{number}", profile(number, number)
@@ -23,8 +23,8 @@ def write_rows(lines: Path, pairs: Path, count: int) -> None:
 
 
 def updates(records: int, live: bytearray) -> Iterator[Write]:
-    """Random updates of `len(live)` keys, a few of them tombstones; `live` tells in the end which keys have a row."""
-    chance, keys = random.Random(8), len(live)  # noqa: S311  the same records in every run, and no secrets
+    """Random updates of `len(live)` keys, with a few tombstones; at the end `live` marks the keys that have a row."""
+    chance, keys = random.Random(8), len(live)  # noqa: S311  no secret: the same records in every run
     for number in range(records):
         key = int(chance.random() * keys)
         live[key] = number % _RECORDS_PER_TOMBSTONE != 7
@@ -32,7 +32,7 @@ def updates(records: int, live: bytearray) -> Iterator[Write]:
 
 
 def distinct(records: int) -> Iterator[Write]:
-    """As many rows, each under a key of its own."""
+    """Rows with distinct keys."""
     for number in range(records):
         yield Write(b"user-%d" % number, profile(number, number).encode())
 

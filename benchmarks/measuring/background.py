@@ -1,4 +1,4 @@
-"""A process that runs beside what is measured, until it is told to end."""
+"""A process that runs beside a measurement, until the measurement ends it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _STOP_S = 30.0
 
 
 def started(
-    command: list[str], home: Path, output: Path, more: Mapping[str, str] = MappingProxyType({})
+    command: list[str], home: Path, output: Path, extra: Mapping[str, str] = MappingProxyType({})
 ) -> subprocess.Popen[bytes]:
-    """All that it says goes to the file; `more` is added to its environment."""
+    """Its output and errors go to the file; `extra` is added to its environment."""
     with output.open("wb") as file:
         return subprocess.Popen(
             command,
-            env={**environment(home), **more},
+            env={**environment(home), **extra},
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # or what it started itself could not be ended with it
+            start_new_session=True,  # so that its children can be ended with it
         )
 
 
@@ -43,10 +43,10 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def running(
-    command: list[str], home: Path, output: Path, more: Mapping[str, str] = MappingProxyType({})
+    command: list[str], home: Path, output: Path, extra: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Until the end of the `with` block; LastwordError when it ends before, or badly."""
-    process = started(command, home, output, more)
+    """Runs until the end of the `with` block; LastwordError if it ends earlier, or with an error."""
+    process = started(command, home, output, extra)
     try:
         yield process
         if process.poll() is not None:
@@ -58,5 +58,5 @@ def running(
 
 
 def last_line(output: Path) -> str:
-    said = output.read_text(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
-    return said[0]
+    lines = output.read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it printed nothing"

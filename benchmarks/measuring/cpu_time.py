@@ -1,16 +1,16 @@
-"""How much of the processors a process has taken."""
+"""The CPU time of a process."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-# After the name in brackets, which may have blanks in it: the state is the first.
+# Indexes among the fields after the process name. The name is in brackets and may contain blanks.
 _USER, _SYSTEM = 11, 12
 
 
 def cpu_seconds(pid: int) -> float | None:
-    """Of all its threads since its start; None where the system has no /proc to ask."""
+    """CPU seconds of all its threads since its start; None where the system has no /proc."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a benchmark found: figures (medians over rounds), ratios of two of them, and which of them meet a target."""
+"""The result of a benchmark: figures (medians over rounds), ratios of two figures, and the targets they meet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import product
 from statistics import median
 from typing import Any, Literal
 
-_SHOWN = {"s": ".2f", "ms": ".1f", "µs": ".1f"}
+_FORMATS = {"s": ".2f", "ms": ".1f", "µs": ".1f"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +22,8 @@ class Figure:
     def median(self) -> float:
         return median(self.rounds)
 
-    def shown(self, value: float) -> str:
-        return format(value, _SHOWN.get(self.unit, ",.0f"))
+    def text(self, value: float) -> str:
+        return format(value, _FORMATS.get(self.unit, ",.0f"))
 
     def as_json(self) -> dict[str, Any]:
         spread = {"median": self.median, "lowest": min(self.rounds), "highest": max(self.rounds)}
@@ -32,7 +32,7 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
-    """The median of `ours` divided by the median of `theirs`, with a target where one was set."""
+    """The median of `ours` divided by the median of `theirs`, with a target if there is one."""
 
     what: str
     ours: Figure
@@ -58,7 +58,7 @@ class Ratio:
 
     @property
     def spread(self) -> str:
-        """The lowest and highest ratio of two runs of the same round; of any two where one side has fewer rounds."""
+        """The lowest and highest ratio of two runs of one round; of any two runs if one side has fewer rounds."""
         ours, theirs = self.ours.rounds, self.theirs.rounds
         same = zip(ours, theirs, strict=True) if len(ours) == len(theirs) else product(ours, theirs)
         pairs = [mine / other for mine, other in same]
@@ -71,7 +71,7 @@ class Ratio:
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """A figure whose median has a target of its own, in the figure's unit."""
+    """A figure whose median has a target, in the unit of the figure."""
 
     figure: Figure
     target: float
@@ -91,17 +91,17 @@ class Limit:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """Everything one benchmark found, with the words that say how."""
+    """Everything that one benchmark measured, and the text that says how."""
 
     name: str
     title: str
     how: str
-    # The options that repeat it, after `python -m benchmarks NAME`.
+    # The options that repeat this run, after `python -m benchmarks NAME`.
     options: str
     figures: tuple[Figure, ...]
     ratios: tuple[Ratio, ...]
     limits: tuple[Limit, ...] = ()
-    # What could not be measured on this machine, each with the reason.
+    # Alternatives that could not be measured on this machine, each with the reason.
     left_out: tuple[str, ...] = ()
 
     @property
@@ -129,5 +129,5 @@ class Result:
 
 
 def stricter(*ratios: Ratio) -> Ratio:
-    """Of ratios that should be high, the lowest: the one to state first and to hold against a target."""
+    """The lowest of several ratios that should be high: this one must meet the target."""
     return min(ratios, key=lambda ratio: ratio.value)

@@ -1,4 +1,4 @@
-"""Where a benchmark ran: facts that explain a figure, and none that name the machine or its folders."""
+"""The machine that a benchmark ran on: facts that explain a figure, without names of hosts or folders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lastword.jvm.java import find_java
 
 
 def machine_facts(*, local_broker: bool) -> dict[str, str]:
-    """Name -> fact, in the order to show them; the versions of Kafka and Java only when the broker was ours."""
+    """Name -> fact, in the order of the page; versions of Kafka and Java only for a broker that lastword started."""
     import confluent_kafka
 
     facts = {
@@ -34,7 +34,7 @@ def machine_facts(*, local_broker: bool) -> dict[str, str]:
 
 
 def _cores() -> int:
-    """The cores this process may use, which can be fewer than the machine has."""
+    """The cores that this process may use: possibly fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
@@ -45,6 +45,6 @@ def _cpu_model() -> str:
             if name.strip() == "model name":
                 return value.strip()
     with suppress(OSError, subprocess.SubprocessError):
-        asked = ["sysctl", "-n", "machdep.cpu.brand_string"]
-        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
+        command = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
     return platform.processor() or "unknown"

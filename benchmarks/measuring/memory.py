@@ -1,4 +1,4 @@
-"""What a process and its children took of the machine: memory at their peak, and processors."""
+"""The peak memory and the CPU time of a process and its children."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _EVERY_SECONDS = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """None where the system has no /proc to ask."""
+    """Each is None where the system has no /proc."""
 
     peak_mb: float | None
     cpu_s: float | None
 
 
-class Watched:
-    """Watches a process until `end`: the sums of the peaks and of the CPU times of it and of all that it started.
+class ResourceWatch:
+    """Watches a process and its children until `end`: the sum of their memory peaks, and of their CPU times.
 
-    The sum of peaks is never less than what was in use at once. Each process's own peak is kept by the kernel, so it
-    is enough to look now and then. `ru_maxrss` won't do: it starts at the size of whoever started the process, and of
-    several children it gives the largest only. What a process used since it was last looked at is not counted.
+    The sum of the peaks is never less than the memory in use at one moment. The kernel keeps the peak of each process,
+    so it is enough to look now and then. `ru_maxrss` won't do: it starts at the size of the parent process, and for
+    several children it gives only the largest. CPU time after the last look at a process is not counted.
     """
 
     def __init__(self, pid: int) -> None:
@@ -33,12 +33,12 @@ class Watched:
         self._peaks: dict[int, int] = {}
         self._cpu: dict[int, float] = {}
         self._ended = threading.Event()
-        self._watching = threading.Thread(target=self._watch, daemon=True)
-        self._watching.start()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
 
     def end(self) -> Usage:
         self._ended.set()
-        self._watching.join()
+        self._thread.join()
         return Usage(peak_mb=sum(self._peaks.values()) / 1e6 or None, cpu_s=sum(self._cpu.values()) or None)
 
     def _watch(self) -> None:
@@ -52,17 +52,17 @@ class Watched:
 
 
 def family_of(pid: int) -> list[int]:
-    """The process and all that it started."""
-    found = [pid]
-    for parent in found:  # grows while it is walked
+    """The process and all its descendants."""
+    pids = [pid]
+    for parent in pids:  # the list grows during the loop
         with suppress(OSError):
             for thread in Path(f"/proc/{parent}/task").iterdir():
-                found += map(int, (thread / "children").read_text().split())
-    return found
+                pids += map(int, (thread / "children").read_text().split())
+    return pids
 
 
 def _peak_of(pid: int) -> int:
-    """In bytes; 0 for a process that is gone."""
+    """In bytes; 0 for a process that has ended."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):

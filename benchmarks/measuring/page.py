@@ -1,4 +1,4 @@
-"""The page of results: a section for each benchmark, between markers, so that a run replaces its own and no other."""
+"""The page of results: one section for each benchmark, between markers, so that a run replaces only its section."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from lastword.core.errors import BadInput
 _HEAD = """\
 # Benchmarks
 
-<!-- Made by `python -m benchmarks NAME --write FILE`: don't edit between the markers, run it again. -->
+<!-- Made by `python -m benchmarks NAME --write FILE`: don't edit between the markers, run the benchmark again. -->
 
-Each benchmark runs lastword and the alternative in turns on one machine, in one run, and gives medians. The ratio is
-what to look at: it depends far less on the machine than the figures do.
+Each benchmark runs lastword and the alternatives in turns, in one run on one machine, and gives medians. Look at the
+ratios: they depend far less on the machine than the figures.
 """
 
 
@@ -25,7 +25,7 @@ def section(result: Result, facts: Mapping[str, str], day: str) -> str:
     if not result.has_target:
         met = "No target is set."
     figures = [
-        f"| {each.what} | {each.shown(each.median)} | {each.shown(min(each.rounds))} | {each.shown(max(each.rounds))} "
+        f"| {each.what} | {each.text(each.median)} | {each.text(min(each.rounds))} | {each.text(max(each.rounds))} "
         f"| {each.unit} | {len(each.rounds)} |"
         for each in result.figures
     ]
@@ -56,11 +56,11 @@ def section(result: Result, facts: Mapping[str, str], day: str) -> str:
 
 
 def _limits(result: Result) -> list[str]:
-    """The table of figures with a target of their own; no lines where there are none."""
+    """The table of figures that have a target; no lines if there are none."""
     if not result.limits:
         return []
     limits = [
-        f"| {each.figure.what} | {each.figure.shown(each.figure.median)} | {each.figure.unit} | {each.verdict} |"
+        f"| {each.figure.what} | {each.figure.text(each.figure.median)} | {each.figure.unit} | {each.verdict} |"
         for each in result.limits
     ]
     return ["| figure with a target | median | unit | target |", "|---|---:|---|---|", *limits, ""]
@@ -70,7 +70,7 @@ def with_section(page: str, name: str, text: str) -> str:
     """The page with the section of `name` replaced, or added at the end; BadInput for a page with a broken marker."""
     begin, end = _begin(name), _end(name)
     if page.count(begin) != page.count(end) or page.count(begin) > 1 or page.find(begin) > page.find(end):
-        raise BadInput(f"the markers {begin} and {end} are not there once each, in this order: mend or remove them")
+        raise BadInput(f"the markers {begin} and {end} must both be there once, in this order: repair or remove them")
     if begin not in page:
         return f"{(page or _HEAD).rstrip()}\n\n{text}\n"
     before, _, rest = page.partition(begin)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks.measuring.commands import environment, name_of
-from benchmarks.measuring.memory import Watched
+from benchmarks.measuring.memory import ResourceWatch
 from benchmarks.measuring.plan import Plan
 from lastword.core.errors import LastwordError
 
@@ -51,7 +51,7 @@ def run(command: list[str], home: Path, output: Path | None = None) -> Run:
             stderr=subprocess.PIPE,
             start_new_session=True,  # so that its children can be ended with it
         )
-        watched = Watched(process.pid)
+        watch = ResourceWatch(process.pid)
         try:
             printed, complaint = process.communicate()
         except BaseException:
@@ -59,7 +59,7 @@ def run(command: list[str], home: Path, output: Path | None = None) -> Run:
             process.communicate()
             raise
         finally:
-            usage = watched.end()
+            usage = watch.end()
         seconds = time.monotonic() - began
     if process.returncode != 0:
         reason = complaint.decode(errors="replace").strip().splitlines()[-1:] or ["no reason given"]

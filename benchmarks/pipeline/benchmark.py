@@ -1,4 +1,4 @@
-"""The pipeline: throughput beside the alternatives, latency and where it goes, and recovery."""
+"""Measures the pipeline: throughput beside the alternatives, latency and its parts, and recovery."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from benchmarks.pipeline.topics import (
     PARTITIONS,
     RATE,
     Outcome,
-    Topics,
+    PipelineTopics,
     fresh_topics,
     recounted,
     refuse_other,
@@ -69,33 +69,33 @@ class _PipelineBenchmark:
             self.plan.report(f"pipeline: writing and counting {self.plan.records:,} users")
             write_users(self.connection, users, self.plan.records, self.home)
             expected = recounted(self.connection, users)
-            contenders: dict[str, Callable[[Topics], list[str]]] = {OURS: self._ours}
+            contenders: dict[str, Callable[[PipelineTopics], list[str]]] = {OURS: self._ours}
             if self.interpreter is not None:
                 contenders |= {who: partial(self._loop, self.interpreter, who) for who in (KAFKA_PYTHON, CONFLUENT)}
             contenders |= {SINK: partial(self._spark, "sink"), SCAN: partial(self._spark, "scan")}
             steps = {who: partial(self._run, who, command, users, expected) for who, command in contenders.items()}
             self.measured.runs.update(interleaved(self.plan, "pipeline", steps))
 
-    def _run(self, who: str, command: Callable[[Topics], list[str]], users: str, expected: Outcome) -> Run:
+    def _run(self, who: str, command: Callable[[PipelineTopics], list[str]], users: str, expected: Outcome) -> Run:
         with fresh_topics(self.connection, users) as topics:
             done = run(command(topics), self.home)
             if who != SCAN:
                 refuse_other(who, written(topics), expected)
         return done
 
-    def _ours(self, topics: Topics) -> list[str]:
+    def _ours(self, topics: PipelineTopics) -> list[str]:
         return self._process(topics, _ALL_CORES, self.plan.records)
 
-    def _process(self, topics: Topics, master: str, users: int) -> list[str]:
+    def _process(self, topics: PipelineTopics, master: str, users: int) -> list[str]:
         address = (self.connection.bootstrap_servers, str(self.plan.jars))
         return python("pipeline.process", str(topics.file(self.home)), *address, master, str(users))
 
-    def _loop(self, interpreter: Path, client: str, topics: Topics) -> list[str]:
+    def _loop(self, interpreter: Path, client: str, topics: PipelineTopics) -> list[str]:
         names = (topics.users, topics.actions, topics.stats)
-        words = (client, self.connection.bootstrap_servers, *names, str(self.plan.records))
-        return alternative_in(interpreter, "rules_loop", *words)
+        arguments = (client, self.connection.bootstrap_servers, *names, str(self.plan.records))
+        return alternative_in(interpreter, "rules_loop", *arguments)
 
-    def _spark(self, what: str, topics: Topics) -> list[str]:
+    def _spark(self, what: str, topics: PipelineTopics) -> list[str]:
         address = (self.connection.bootstrap_servers, str(self.plan.jars))
         folder = self.home / f"checkpoint-{topics.app}"
         return python("pipeline.spark_alone", what, str(topics.file(self.home)), *address, str(folder))

@@ -1,4 +1,4 @@
-"""What a task of the pipeline asks of Kafka beside reading and writing, each step by itself on a cluster at rest."""
+"""What a task of the pipeline needs from Kafka besides reading and writing: each step alone, on a cluster at rest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from statistics import median
 
 from benchmarks.input.topics import fresh_topic
-from benchmarks.pipeline.topics import Topics
+from benchmarks.pipeline.topics import PipelineTopics
 from lastword.kafka.client.transactions import OutgoingRecord, Transactions
 from lastword.pipeline.running.progress import PartitionProgress, newest_progress, progress_record, transactional_id
 
@@ -18,16 +18,16 @@ _ACTIONS = 10
 _PAUSE_S = 0.1
 
 
-def task_costs_ms(topics: Topics) -> dict[str, float]:
-    """The medians, in the order in which a task does it."""
+def task_costs_ms(topics: PipelineTopics) -> dict[str, float]:
+    """The median of each step, in the order of a task."""
     spent: dict[str, list[float]] = {TAKING: [], READING: [], COMMITTING: []}
-    known: int | None = None
+    committed: int | None = None
 
     @contextmanager
-    def timed(what: str) -> Iterator[None]:
+    def timed(step: str) -> Iterator[None]:
         began = time.monotonic()
         yield
-        spent[what].append((time.monotonic() - began) * 1000)
+        spent[step].append((time.monotonic() - began) * 1000)
 
     progress = PartitionProgress(next_offset=0, source_id="", generation=1, owner="")
     action = OutgoingRecord(topics.actions, b'{"team": "team-1"}')
@@ -37,9 +37,9 @@ def task_costs_ms(topics: Topics) -> dict[str, float]:
             with timed(TAKING):
                 transactions = Transactions(topics.connection, transactional_id(topics.app, 0))
             with timed(READING):
-                newest_progress(topics.connection, topics.changelog, 0, start=known)
+                newest_progress(topics.connection, topics.changelog, 0, start=committed)
             with timed(COMMITTING):
-                known = transactions.write([action] * _ACTIONS, record)
+                committed = transactions.write([action] * _ACTIONS, record)
             transactions.close()
             time.sleep(_PAUSE_S)
-    return {what: median(times) for what, times in spent.items()}
+    return {step: median(times) for step, times in spent.items()}

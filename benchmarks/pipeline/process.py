@@ -1,10 +1,10 @@
-"""The pipeline as `lastword run` runs it, as a process that ends by itself.
+"""The pipeline as `lastword run` runs it, in a process that ends by itself.
 
     python -m benchmarks.pipeline.process FILE HOST:PORT JARS MASTER USERS
 
-It ends when the tables in Kafka have counted USERS users, or at SIGTERM when USERS is 0. Prints, as JSON, the seconds
-from the first read to that last commit (Spark runs and the pipeline is taken over by then), and the
-milliseconds of the batch that was the last one, every two seconds.
+The process ends when the tables in Kafka have counted USERS users, or at SIGTERM if USERS is 0. It prints JSON: the
+seconds from the first read to the last commit (without the start of Spark and the takeover), and, every two seconds,
+the milliseconds of the latest batch.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from lastword.spark.session.session import session
 
 
 class Throughput:
+    """The time from the takeover of a pipeline until its table has counted all users."""
+
     def __init__(self, connection: Connection, plan: Pipeline, users: int) -> None:
         self._connection = connection
         self._plan = plan
@@ -35,15 +37,15 @@ class Throughput:
         self.began: float | None = None
         self.ended: float | None = None
 
-    def told(self, event: str) -> None:
-        """The first event is the takeover, and the source is read next; another one would be a failure."""
+    def on_event(self, event: str) -> None:
+        """The first event is the takeover, after which the source is read. Any other event is a failure."""
         if self.began is not None:
             print(event, file=sys.stderr, flush=True)
             return
         self.began = time.monotonic()
 
     def end_with(self, pipeline: PipelineRun) -> None:
-        """Ends it when every row of the first table has counted all users."""
+        """Stops the pipeline when every row of the first table has counted all users."""
         topic, counted = self._plan.tables[0].topic, {rule.name: 0 for rule in self._plan.rules}
         first, _ = log_bounds(self._connection, topic)
         for records in follow(self._connection, topic, start=first):
@@ -65,7 +67,7 @@ def measured(file: str, connection: Connection, jars: Path, master: str, users: 
         if row.batch.records:
             batches.append(row.batch.seconds * 1000)
 
-    pipeline = PipelineRun(spark, plan, on_event=watch.told, on_status=add_batch)
+    pipeline = PipelineRun(spark, plan, on_event=watch.on_event, on_status=add_batch)
     signal.signal(signal.SIGTERM, lambda *_: pipeline.stop())
     if users:
         threading.Thread(target=watch.end_with, args=(pipeline,), daemon=True).start()

@@ -1,4 +1,4 @@
-"""How soon a pipeline that was killed commits again: `lastword run`, killed and started anew while users come."""
+"""How soon a killed pipeline commits again: `lastword run` is killed and restarted while users are written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.measuring.background import end, last_line, running, started
 from benchmarks.measuring.commands import lastword
 from benchmarks.measuring.plan import Plan
-from benchmarks.pipeline.topics import RATE, Topics, writing
+from benchmarks.pipeline.topics import RATE, PipelineTopics, users_command
 from lastword.core.errors import LastwordError
 from lastword.kafka.client.reading import follow, log_bounds
 from lastword.pipeline.running.progress import PartitionProgress
@@ -20,19 +20,19 @@ _PATIENCE_S = 180.0
 
 @dataclass(frozen=True, kw_only=True)
 class Recovery:
-    """Seconds from a kill until another process had taken over, and until it had committed results."""
+    """Seconds from a kill until a new process had taken over, and until it had committed results."""
 
     to_takeover: float
     to_commit: float
 
 
-def recoveries(plan: Plan, topics: Topics, home: Path, master: str) -> list[Recovery]:
-    """As many as the plan has rounds."""
+def recoveries(plan: Plan, topics: PipelineTopics, home: Path, master: str) -> list[Recovery]:
+    """One recovery for each round of the plan."""
     servers, output = topics.connection.bootstrap_servers, home / "run.log"
     command = lastword("run", str(topics.file(home)), "--master", master, "--bootstrap-servers", servers)
     jars = {"LASTWORD_JARS": str(plan.jars)}
-    users = writing(topics.connection, topics.users, "--rate", str(RATE))
-    found: list[Recovery] = []
+    users = users_command(topics.connection, topics.users, "--rate", str(RATE))
+    measured: list[Recovery] = []
     with running(users, home, home / "users.log"):
         process = started(command, home, output, jars)
         try:
@@ -45,24 +45,24 @@ def recoveries(plan: Plan, topics: Topics, home: Path, master: str) -> list[Reco
                 process.wait()
                 process = started(command, home, output, jars)
                 taken, committed = commits.next_generation()
-                found.append(Recovery(to_takeover=taken - killed, to_commit=committed - killed))
+                measured.append(Recovery(to_takeover=taken - killed, to_commit=committed - killed))
         except LastwordError as failure:
-            raise LastwordError(f"{failure}; lastword run said: {last_line(output)}") from None
+            raise LastwordError(f"{failure}; the last line of lastword run: {last_line(output)}") from None
         finally:
             end(process)
-    return found
+    return measured
 
 
 class Commits:
-    """The commits of a pipeline, as its changelog shows them to a reader of committed data."""
+    """The commits of a pipeline in its changelog, for a reader of committed data."""
 
-    def __init__(self, topics: Topics) -> None:
+    def __init__(self, topics: PipelineTopics) -> None:
         self._topics = topics
         self._generation = 0
         self._records = self._followed()
 
     def next_generation(self) -> tuple[float, float]:
-        """When a driver had taken over (its first record), and when it had got further in any partition."""
+        """When a driver had taken over (its first record), and when it had advanced in any partition."""
         taken, begins = None, dict[int, int]()
         for partition, progress in self._records:
             if progress.generation <= self._generation:
@@ -74,7 +74,7 @@ class Commits:
         raise LastwordError(f"benchmark: no commit of {self._topics.app} came for {_PATIENCE_S:.0f} s")
 
     def _followed(self) -> Iterator[tuple[int, PartitionProgress]]:
-        """Ends when nothing has come for long."""
+        """Ends when no record has come for long."""
         connection, changelog = self._topics.connection, self._topics.changelog
         give_up_at = time.monotonic() + _PATIENCE_S
         while changelog not in connection.reach().topics:

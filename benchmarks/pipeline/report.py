@@ -1,4 +1,4 @@
-"""What was measured of the pipeline, as figures, ratios and words."""
+"""The report of the benchmark: figures, ratios, targets, and the text of the page."""
 
 from __future__ import annotations
 
@@ -19,32 +19,35 @@ CONFLUENT = "confluent-kafka"
 SINK = "Spark's own sink"
 SCAN = "Spark's scan and parse alone"
 
-# At least so many times as fast.
+# Contender -> how many times as fast lastword should be.
 _TARGETS = {KAFKA_PYTHON: 3.0, CONFLUENT: None, SINK: 0.6, SCAN: None}
 _ACTION_P50_MS = 500
 _HOW = """\
 The fifteen rules of [teams.toml](../pipelines/teams.toml) over {records:,} generated users in {partitions} partitions.
 
-- Throughput: each contender is a process of its own over the same topic, in turns. Its clock runs from the first read
-  to the last commit; the start of Python and of Spark is in the figures of the whole process only. What each has
-  written is read again, and must be what a recount of the users says: as many actions for each team, and the same
-  counters. lastword is the pipeline as `lastword run` runs it, exactly once. kafka-python {kafka_python} and
-  confluent-kafka {confluent} are plain loops ([rules_loop.py](../benchmarks/alternatives/rules_loop.py)), one
-  process each, without transactions. Spark's own sink is a streaming query that takes all there is, with the same rules
-  and source options, into Spark's Kafka sink, at least once; its counters come from the same pass
-  ([spark_alone.py](../benchmarks/pipeline/spark_alone.py)). The scan alone reads, parses and forgets. CPU is that
-  of a process and all that it started.
-- Latency: {rate} users a second for {seconds} s in each round, and a slot of Spark's for each partition, whatever the
-  cores: from the timestamp of a user's record until a reader of committed data has an action of it, and until
-  `lastword serve`, asked for a row of the table every 10 ms, has counted it. Beside it where the time goes: a
-  batch, from the start of its job to the commit of the tables (the median of one every two seconds), and what a worker
-  asks of Kafka when it gets a partition that another one had, by itself on a cluster at rest.
-- Recovery: `kill -9` of `lastword run` while {rate} users a second come, and it is started again at once: until the new
-  one has taken over, and until it has committed results."""
+- Throughput: each contender is a process over the same topic; they take turns. The clock of a process runs from its
+  first read to its last commit. The start of Python and of Spark is only in the figures of the whole process. The
+  results of each contender are read again and must be equal to a recount of the users: the number of actions for each
+  team, and the counters. lastword is the pipeline as `lastword run` runs it, exactly once. kafka-python {kafka_python}
+  and confluent-kafka {confluent} are plain loops ([rules_loop.py](../benchmarks/alternatives/rules_loop.py)), one
+  process each, without transactions. Spark's own sink is a streaming query over all users, with the same rules and
+  source options, into Spark's Kafka sink, at least once; its counters come from the same pass
+  ([spark_alone.py](../benchmarks/pipeline/spark_alone.py)). The scan alone reads and parses, and drops the result. CPU
+  is that of a process and all its children.
+- Latency: {rate} users a second for {seconds} s in each round, with a Spark slot for each partition, whatever the
+  number of cores. One time is from the timestamp of a user's record until a reader of committed data has an action of
+  this user. The other is until `lastword serve`, asked for a row of the table every 10 ms, has counted the user. The
+  parts of the latency are also given: a batch, from the start of its job to the commit of the tables (median of one
+  batch every two seconds), and what a worker needs from Kafka when it takes a partition from another worker, alone on
+  a cluster at rest.
+- Recovery: `kill -9` of `lastword run` while {rate} users a second are written, then an immediate restart: until the
+  new process has taken over, and until it has committed results."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineMeasurements:
+    """All runs: throughput by contender, latency with its parts, and recoveries."""
+
     runs: dict[str, list[Run]] = field(default_factory=dict)
     latency: list[Run] = field(default_factory=list)
     batches_ms: list[float] = field(default_factory=list)
@@ -56,11 +59,11 @@ def pipeline_result(plan: Plan, measured: PipelineMeasurements, left_out: Sequen
     rates = {who: _rate(who, runs, plan.records) for who, runs in measured.runs.items()}
     latency = {
         key: Figure(
-            what=f"{RATE} users/s, to the {shown}: {key.partition(', ')[2]}",
+            what=f"{RATE} users/s, to the {title}: {key.partition(', ')[2]}",
             unit="ms",
             rounds=tuple(done.answer[key] for done in measured.latency),
         )
-        for what, shown in (("action", "action"), ("stats", "counters over HTTP"))
+        for what, title in (("action", "action"), ("stats", "counters over HTTP"))
         for key in (f"{what}, p50", f"{what}, p99")
     }
     return Result(
@@ -108,9 +111,9 @@ def _whole(runs: Mapping[str, Sequence[Run]]) -> Iterator[Figure]:
         yield Figure(what=f"whole process, {who}: CPU", unit="s", rounds=tuple(done.cpu_s for done in each))
 
 
-def _recoveries(found: Sequence[Recovery]) -> Iterator[Figure]:
-    yield Figure(what="kill -9 to the takeover", unit="s", rounds=tuple(each.to_takeover for each in found))
-    yield Figure(what="kill -9 to the first new commit", unit="s", rounds=tuple(each.to_commit for each in found))
+def _recoveries(recoveries: Sequence[Recovery]) -> Iterator[Figure]:
+    yield Figure(what="kill -9 to the takeover", unit="s", rounds=tuple(each.to_takeover for each in recoveries))
+    yield Figure(what="kill -9 to the first new commit", unit="s", rounds=tuple(each.to_commit for each in recoveries))
 
 
 def _one(what: str, ms: float) -> Figure:

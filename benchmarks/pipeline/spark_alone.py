@@ -1,10 +1,10 @@
-"""The pipeline's rules with what Spark brings itself, as a process of its own.
+"""A process that runs the rules of the pipeline with Spark alone.
 
     python -m benchmarks.pipeline.spark_alone sink|scan FILE HOST:PORT JARS FOLDER
 
-sink: a streaming query over all that is there, into Spark's own Kafka sink, which writes at least once; the counters
-come from the same pass, and are written at the end. scan: the source is read and parsed, and nothing is done with it.
-Both have lastword's session and source options. The clock runs from the start of the query to its end.
+sink: a streaming query over all records, into Spark's Kafka sink, which writes at least once. The counters come from
+the same pass and are written at the end. scan: the source is read and parsed, and nothing else. Both use lastword's
+session and source options. The clock runs from the start of the query to its end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lastword.spark.reading.records import source_options
 from lastword.spark.session.client_settings import java_settings
 from lastword.spark.session.session import session
 
-# As the pipeline's own producers have it.
+# As the producers of the pipeline.
 _PRODUCER = {"compression.type": "lz4", "linger.ms": "20", "batch.size": str(1024**2)}
 _COUNTS = "counts"
 
@@ -57,13 +57,13 @@ def users(records: DataFrame, plan: Pipeline) -> DataFrame:
 
 
 def matches(users: DataFrame, rules: tuple[Rule, ...]) -> DataFrame:
-    """The values to write; how many there are of each rule is counted on the way."""
+    """The values to write; the matches of each rule are counted in the same pass."""
     judged = users.select("*", *[F.expr(rule.when).alias(rule.name) for rule in rules])
     counted = judged.observe(
         _COUNTS, F.count(F.lit(1)).alias("users"), *[F.count_if(_holds(rule)).alias(rule.name) for rule in rules]
     )
-    made = F.array_compact(F.array(*[F.when(_holds(rule), _value(rule)) for rule in rules]))
-    return counted.select(F.explode(made).alias("value"))
+    values = F.array_compact(F.array(*[F.when(_holds(rule), _value(rule)) for rule in rules]))
+    return counted.select(F.explode(values).alias("value"))
 
 
 def _holds(rule: Rule) -> Column:

@@ -1,4 +1,4 @@
-"""What a benchmark of the pipeline works on: users, the topics of one run, the file that names them, and a recount."""
+"""The input of the benchmark: users, the topics of one run, the pipeline file that names them, and a recount."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lastword.kafka.client.reading import ReadQueue, fold_topic, log_bounds, rea
 from lastword.kafka.topics.topic_changes import delete_topic
 
 PARTITIONS = 5
-# Users a second, where latency and recovery are measured.
+# Users a second, for latency and recovery.
 RATE = 100
 _EVENTS = {"cleanup.policy": "delete", "retention.ms": "-1"}
 # pipelines/teams.toml, as it is in the package.
@@ -31,8 +31,8 @@ _TEAMS = resources.files("lastword").joinpath("teams", "teams.toml")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Topics:
-    """The names of one run: its app, and what its file calls new_users, actions and team_stats."""
+class PipelineTopics:
+    """The names of one run: its app, and its topics in place of new_users, actions and team_stats."""
 
     connection: Connection
     app: str
@@ -46,12 +46,12 @@ class Topics:
 
     def file(self, folder: Path) -> Path:
         """pipelines/teams.toml with these names."""
-        made = folder / f"{self.app}.toml"
-        made.write_text(_renamed(_TEAMS.read_text(encoding="utf-8"), self), encoding="utf-8")
-        return made
+        file = folder / f"{self.app}.toml"
+        file.write_text(_renamed(_TEAMS.read_text(encoding="utf-8"), self), encoding="utf-8")
+        return file
 
 
-def _renamed(text: str, topics: Topics) -> str:
+def _renamed(text: str, topics: PipelineTopics) -> str:
     names = {"teams": topics.app, "new_users": topics.users, "actions": topics.actions, "team_stats": topics.stats}
     for old, new in names.items():
         text = text.replace(f'"{old}"', f'"{new}"')
@@ -60,25 +60,27 @@ def _renamed(text: str, topics: Topics) -> str:
 
 @contextmanager
 def users_topic(connection: Connection) -> Iterator[str]:
-    """Empty; its records don't expire."""
+    """An empty topic whose records don't expire."""
     with fresh_topic(connection, _name(), partitions=PARTITIONS, settings=_EVENTS) as topic:
         yield topic
 
 
 def write_users(connection: Connection, topic: str, count: int, home: Path) -> None:
-    run(writing(connection, topic, "--count", str(count)), home)
+    run(users_command(connection, topic, "--count", str(count)), home)
 
 
-def writing(connection: Connection, topic: str, *words: str) -> list[str]:
+def users_command(connection: Connection, topic: str, *options: str) -> list[str]:
     """The command that writes generated users."""
-    return lastword("demo", "users", "--topic", topic, "--bootstrap-servers", connection.bootstrap_servers, *words)
+    return lastword("demo", "users", "--topic", topic, "--bootstrap-servers", connection.bootstrap_servers, *options)
 
 
 @contextmanager
-def fresh_topics(connection: Connection, users: str) -> Iterator[Topics]:
-    """For one run over these users; what it makes of its own is deleted, too."""
+def fresh_topics(connection: Connection, users: str) -> Iterator[PipelineTopics]:
+    """The topics of one run over these users. Topics that the run creates are deleted, too."""
     name = _name()
-    topics = Topics(connection=connection, app=name, users=users, actions=f"{name}-actions", stats=f"{name}-stats")
+    topics = PipelineTopics(
+        connection=connection, app=name, users=users, actions=f"{name}-actions", stats=f"{name}-stats"
+    )
     with (
         fresh_topic(connection, topics.actions, partitions=PARTITIONS, settings=_EVENTS),
         fresh_topic(connection, topics.stats),
@@ -86,14 +88,14 @@ def fresh_topics(connection: Connection, users: str) -> Iterator[Topics]:
         try:
             yield topics
         finally:
-            for own in [each for each in connection.reach().topics if each.startswith(f"{name}-")]:
-                if own not in (topics.actions, topics.stats):
-                    delete_topic(connection, own)
+            for topic in [each for each in connection.reach().topics if each.startswith(f"{name}-")]:
+                if topic not in (topics.actions, topics.stats):
+                    delete_topic(connection, topic)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Of every team the users it has seen, those that it has flagged, and its actions."""
+    """Team -> number of users seen, users flagged, and actions."""
 
     processed: dict[str, int]
     flagged: dict[str, int]
@@ -101,7 +103,7 @@ class Outcome:
 
 
 def recounted(connection: Connection, users: str) -> Outcome:
-    """What a run over these users must have written."""
+    """The outcome that a run over these users must have."""
     matched: Counter[str] = Counter()
     seen = 0
     for values in _values(connection, users):
@@ -112,8 +114,8 @@ def recounted(connection: Connection, users: str) -> Outcome:
     return Outcome(processed=dict.fromkeys(flagged, seen), flagged=flagged, actions=flagged)
 
 
-def written(topics: Topics) -> Outcome:
-    """What a run has written, as readers of committed data see it."""
+def written(topics: PipelineTopics) -> Outcome:
+    """The outcome of a run, for a reader of committed data."""
     decode = msgspec.json.Decoder(_Action).decode
     actions: Counter[str] = Counter()
     for values in _values(topics.connection, topics.actions):
@@ -126,16 +128,16 @@ def written(topics: Topics) -> Outcome:
     )
 
 
-def refuse_other(who: str, found: Outcome, expected: Outcome) -> None:
-    """A figure of a run with other results says nothing."""
-    if found == expected:
+def refuse_other(who: str, outcome: Outcome, expected: Outcome) -> None:
+    """LastwordError if the outcome is not the expected one: the figure of such a run would be worthless."""
+    if outcome == expected:
         return
     for what in ("actions", "flagged", "processed"):
-        mine, theirs = getattr(found, what), getattr(expected, what)
+        mine, theirs = getattr(outcome, what), getattr(expected, what)
         if mine != theirs:
             team = next(team for team in theirs if mine.get(team) != theirs[team])
             raise LastwordError(
-                f"benchmark: {who}: {what} of {team} is {mine.get(team)}, and a recount says {theirs[team]}"
+                f"benchmark: {who}: {what} of {team} is {mine.get(team)}, the recount gives {theirs[team]}"
             )
 
 

@@ -1,4 +1,4 @@
-"""A replica: how fast it is rebuilt beside the alternatives, how soon it is back, and how far it lags behind."""
+"""Measures a replica: the rate of a rebuild beside the alternatives, the time of a restart, and the latency."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _T = TypeVar("_T")
 MEMORY_MB = 1024
 LITTLE_MEMORY_MB = 256
 RATES = (10, 10_000)
-# kafka-python and Quix Streams would take minutes for all of it.
+# kafka-python and Quix Streams would take minutes for all records: they get one in so many.
 PART = 10
 
 
 def bench_replica(plan: Plan) -> Result:
     with tempfile.TemporaryDirectory(prefix="lastword-bench-") as folder:
         bench = _ReplicaBenchmark(plan=plan, contenders=Contenders(home=Path(folder)))
-        # What has to be fetched is fetched before anything is measured.
+        # Everything is fetched before the first measurement.
         streams = bench.unless_left_out(lambda: compiled_streams(plan, Path(folder) / "classes"))
         interpreter = bench.unless_left_out(lambda: python_of_alternatives(plan))
         with plan.cluster() as connection:
             bench.measure_updates(connection, streams)
             if interpreter is not None:
-                bench.measure_slow_ones(connection, interpreter)
+                bench.measure_slow_alternatives(connection, interpreter)
             bench.measure_distinct(connection)
     return replica_result(plan, bench.measured, bench.left_out)
 
@@ -81,11 +81,11 @@ class _ReplicaBenchmark:
         }
         if streams is not None:
             steps[KAFKA_STREAMS] = lambda: self.contenders.kafka_streams(filled, streams)
-        # Last: its folder is the one that the restarts open.
+        # Last: the restarts open its folder.
         return {**steps, OURS: lambda: self.contenders.lastword(filled, MEMORY_MB)}
 
     def _measure_latency(self, filled: FilledTopic) -> None:
-        """Last on its topic, because it writes to it."""
+        """Must be the last measurement on the topic, because it writes to the topic."""
         seconds = min(5, max(1, filled.records // 500_000))
         servers, folder = filled.connection.bootstrap_servers, self.contenders.replica_folder(filled)
         for number in range(self.plan.rounds):
@@ -95,7 +95,7 @@ class _ReplicaBenchmark:
                 done = run(python("replica.latency", *words), self.contenders.home)
                 self.measured.latencies.setdefault(rate, []).append(done)
 
-    def measure_slow_ones(self, connection: Connection, interpreter: Path) -> None:
+    def measure_slow_alternatives(self, connection: Connection, interpreter: Path) -> None:
         records = max(1, self.plan.records // PART)
         self.plan.report(f"replica: filling a topic with {records:,} updates")
         with updated_topic(connection, records) as filled:
@@ -107,7 +107,7 @@ class _ReplicaBenchmark:
                 self.measured.add_rebuilds(records, {who: [rebuild(filled, interpreter)]})
 
     def measure_distinct(self, connection: Connection) -> None:
-        self.plan.report(f"replica: filling a topic with {self.plan.records:,} rows, each under a key of its own")
+        self.plan.report(f"replica: filling a topic with {self.plan.records:,} rows with distinct keys")
         with distinct_topic(connection, self.plan.records) as filled:
             steps: dict[str, Callable[[], Run]] = {
                 BARE_LOOP: lambda: self.contenders.bare_loop(filled),

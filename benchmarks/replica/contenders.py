@@ -1,4 +1,4 @@
-"""Who rebuilds a table from its topic: lastword and the alternatives, each as a process that must get every row."""
+"""The contenders of a rebuild: lastword and the alternatives, each a process that must get every row."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lastword.core.errors import LastwordError
 
 @dataclass(frozen=True, kw_only=True)
 class Contenders:
-    """Each method is one run over a full topic, from nothing; it fails unless the rows are as many as they must be."""
+    """Each method is one run over a full topic. It starts from nothing and fails if the number of rows is wrong."""
 
     home: Path
 
     def lastword(self, filled: FilledTopic, memory_mb: int) -> Run:
-        """Leaves its folder: the one that a restart opens."""
+        """Keeps its folder, because a restart opens that folder."""
         folder = self.replica_folder(filled)
         shutil.rmtree(folder, ignore_errors=True)
         return self.reopened(filled, memory_mb)
@@ -57,8 +57,8 @@ class Contenders:
 
     def quix(self, filled: FilledTopic, interpreter: Path) -> Run:
         def command(folder: Path) -> list[str]:
-            words = (*filled.address, str(filled.records), str(folder), _group())
-            return alternative_in(interpreter, "quix_state", *words)
+            arguments = (*filled.address, str(filled.records), str(folder), _group())
+            return alternative_in(interpreter, "quix_state", *arguments)
 
         return self._in_a_folder(filled, command, "Quix Streams")
 

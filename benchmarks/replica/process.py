@@ -1,4 +1,4 @@
-"""A replica that is made ready and closed, as a process of its own: a rebuild in an empty folder, else a restart.
+"""A process that makes a replica ready and closes it: a rebuild in an empty folder, otherwise a restart.
 
 python -m benchmarks.replica.process HOST:PORT TOPIC FOLDER MEMORY_MB
 """
@@ -15,7 +15,7 @@ import lastword
 
 
 def make_ready(servers: str, topic: str, folder: Path, memory_mb: int) -> dict[str, Any]:
-    """Seconds from asking for the replica until it is ready, when that was (monotonic), and how many rows it has."""
+    """Seconds until the replica is ready, the moment of that (monotonic), and the number of its rows."""
     with lastword.connect(servers) as cluster:
         table = cluster.table(topic)
         began = time.monotonic()

@@ -1,4 +1,4 @@
-"""What was measured of a replica, as figures, ratios and words."""
+"""The report of the benchmark: figures, ratios, targets, and the text of the page."""
 
 from __future__ import annotations
 
@@ -12,30 +12,29 @@ from benchmarks.measuring.plan import Plan
 from benchmarks.measuring.rounds import Run
 
 _HOW = """\
-Rebuild: from an empty folder to a replica that is on disk and ready, over a topic of {records:,} records of about 190
-bytes ({keys:,} keys, each about ten times, one tombstone in a thousand records, {partitions} partitions, lz4, not
-compacted yet). Everyone is a process of its own, reads committed data only, fetches parts of 4 MiB and times itself
-without its start: lastword from the call of `Table.replica()` until it returns; the loops from their assignment; Kafka
-Streams from `start()` to RUNNING; Quix Streams from its first record. Everyone but the bare loop must end with exactly
-the rows of the topic. lastword runs with `memory_mb=1024` and again with 256. The alternatives:
+Rebuild: from an empty folder to a replica that is on disk and ready. The topic has {records:,} records of about 190
+bytes: {keys:,} keys, each about ten times, one tombstone in a thousand records, {partitions} partitions, lz4, not yet
+compacted. Each contender is a process that reads committed data only, fetches 4 MiB at a time and times itself without
+its start: lastword from the call of `Table.replica()` until it returns; the loops from their assignment; Kafka Streams
+from `start()` to RUNNING; Quix Streams from its first record. All but the bare loop must end with exactly the rows of
+the topic. lastword runs with `memory_mb=1024` and again with 256. The alternatives:
 
-- The bare consume loop ([bare_consume.py](../benchmarks/alternatives/bare_consume.py)) throws every record
-  away: nothing in Python that uses librdkafka in one process can be faster.
-- The WriteBatch loop ([write_batches.py](../benchmarks/alternatives/write_batches.py)) is what one would write
-  first: each 10,000 records and their position as one batch into RocksDB through rocksdict, write-ahead log on.
-- Kafka Streams ([KafkaStreamsRestore.java](../benchmarks/alternatives/KafkaStreamsRestore.java)), of the
-  broker's version and in Java, restores a KTable on RocksDB with 2 threads, the topic being its changelog, with a
-  larger fetch, poll and receive buffer than its defaults. It does not flush before it is RUNNING.
-- kafka-python {kafka_python} ([kafka_python_dict.py](../benchmarks/alternatives/kafka_python_dict.py)) fills a
-  dict in memory, and Quix Streams {quix} ([quix_state.py](../benchmarks/alternatives/quix_state.py)) its state
-  store, without a changelog. Both run once, over a topic of the same kind with a tenth of the records and keys; rates
-  are compared.
+- The bare consume loop ([bare_consume.py](../benchmarks/alternatives/bare_consume.py)) throws every record away. No
+  single Python process on librdkafka can be faster.
+- The WriteBatch loop ([write_batches.py](../benchmarks/alternatives/write_batches.py)) is what most people would write
+  first: each 10,000 records and their position are one batch for RocksDB (rocksdict), with the write-ahead log on.
+- Kafka Streams ([KafkaStreamsRestore.java](../benchmarks/alternatives/KafkaStreamsRestore.java)), in Java and of the
+  broker's version, restores a KTable on RocksDB with 2 threads. The topic is its changelog. Its fetch, poll and receive
+  buffer are larger than the defaults. It does not flush before it is RUNNING.
+- kafka-python {kafka_python} ([kafka_python_dict.py](../benchmarks/alternatives/kafka_python_dict.py)) fills a dict in
+  memory. Quix Streams {quix} ([quix_state.py](../benchmarks/alternatives/quix_state.py)) fills its state store, without
+  a changelog. Both run once, over a topic with a tenth of the records and keys. Rates are compared.
 
-With distinct keys there are as many records, each under a key of its own: one round. Restart: a new Python process
-opens the replica of the updates, with nothing new in the topic; from the start of the process until it is ready.
-Latency: from the delivery report of a write, in a process of its own, until the replica of the updates shows the key,
-looked for every half a millisecond; 0 where it does so before its writer has the report, and so also from the moment
-of the write. Peak memory is the sum of the peaks of a process and all its children."""
+Distinct keys: a topic with the same number of records, each with its own key; one round. Restart: a new Python process
+opens the replica of the updates, with no new records in the topic; from the start of the process until the replica is
+ready. Latency: another process writes. The time runs from the delivery report of a write until the replica of the
+updates shows the key, which is looked for every half a millisecond. It is 0 if the replica is faster than the report,
+so the time from the write is also given. Peak memory is the sum of the peaks of a process and all its children."""
 
 
 OURS = "lastword"
@@ -44,13 +43,13 @@ BARE_LOOP = "the bare consume loop"
 WRITE_BATCHES = "the WriteBatch loop"
 KAFKA_STREAMS = "Kafka Streams"
 
-# Whom lastword is compared with, and the ratio it should reach.
+# Alternative -> the ratio that lastword should reach.
 _TARGETS = {BARE_LOOP: 0.6, WRITE_BATCHES: 1.8, KAFKA_STREAMS: 1.0, "kafka-python": None, "Quix Streams": None}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rebuild:
-    """Runs of one contender over so many records each."""
+    """The runs of one contender, each over the same number of records."""
 
     what: str
     records: int
@@ -63,14 +62,14 @@ class Rebuild:
 
     @property
     def memory(self) -> Figure | None:
-        """None where the system does not tell."""
+        """None where the system has no /proc."""
         peaks = tuple(done.peak_mb for done in self.runs if done.peak_mb is not None)
         return Figure(what=f"{self.what}: peak memory", unit="MB", rounds=peaks) if peaks else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplicaMeasurements:
-    """Everything that was run: rebuilds by who ran (of updates, of distinct keys), latencies by writes a second."""
+    """All runs: rebuilds (of updates, of distinct keys) by contender, latencies by writes a second."""
 
     rebuilds: dict[str, Rebuild] = field(default_factory=dict)
     distinct: dict[str, Rebuild] = field(default_factory=dict)

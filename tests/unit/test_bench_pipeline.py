@@ -15,7 +15,7 @@ from benchmarks.measuring.rounds import Run
 from benchmarks.pipeline.latency import source_of, to_actions, to_counters
 from benchmarks.pipeline.recovery import Recovery
 from benchmarks.pipeline.report import KAFKA_PYTHON, OURS, SINK, PipelineMeasurements, pipeline_result
-from benchmarks.pipeline.topics import Outcome, Topics, refuse_other
+from benchmarks.pipeline.topics import Outcome, PipelineTopics, refuse_other
 from lastword.core.errors import LastwordError
 from lastword.core.record import Record
 from lastword.kafka.client.connection import Connection
@@ -23,7 +23,7 @@ from lastword.pipeline.plan.plan_file import read_plan
 from lastword.teams.users.generated_users import users
 from support.fifteen_rules import ACTIONS, expected_matches
 
-TOPICS = Topics(
+TOPICS = PipelineTopics(
     connection=Connection(bootstrap_servers="127.0.0.1:1"), app="mine", users="people", actions="deeds", stats="sums"
 )
 
@@ -75,7 +75,7 @@ def test_a_run_with_other_results_than_the_recount_is_refused_by_name(what: str)
     expected = Outcome(**right)
     refuse_other("somebody", Outcome(**right), expected)
     for wrong in ({**right[what], "b": 2}, {"a": right[what]["a"]}):
-        with pytest.raises(LastwordError, match=rf"somebody: {what} of b is .*, and a recount says {right[what]['b']}"):
+        with pytest.raises(LastwordError, match=rf"somebody: {what} of b is .*, the recount gives {right[what]['b']}"):
             refuse_other("somebody", Outcome(**{**right, what: wrong}), expected)
 
 
