@@ -81,7 +81,7 @@ def test_the_overview_tells_that_all_runs_how_many_users_came_and_who_leads(
     eventually(lambda: number(page, "users-processed") > before, within_s=_LONG_S)
     leader = everything.ask("/board")["teams"][0]["team"]
     expect(page.locator("[data-figure=leader]")).to_contain_text(leader)
-    expect(page.get_by_role("region", name="What is wrong")).to_be_hidden()
+    expect(page.get_by_role("region", name="Problems")).to_be_hidden()
     assert violations(page) == []
 
 
@@ -120,7 +120,7 @@ def test_a_broker_that_is_killed_is_told_and_the_users_are_counted_on(visitor: V
     is_there(page, VIEWS["overview"])
     before = number(page, "users-processed")
     os.kill(everything.part("broker")["pid"], signal.SIGKILL)
-    wrong = page.get_by_role("region", name="What is wrong").locator("[data-trouble=cluster]")
+    wrong = page.get_by_role("region", name="Problems").locator("[data-trouble=cluster]")
     expect(wrong).to_contain_text("Kafka")
     # It is started again by itself, and so is what the page shows.
     expect(wrong).to_have_count(0, timeout=240_000)

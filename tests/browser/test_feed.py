@@ -65,7 +65,7 @@ def test_a_feed_that_is_paused_goes_on_without_loss(visitor: Visitor, site: Site
         waiting = written(users, *(f"held-{number}" for number in range(3, 23)))
         expect(page.locator("[data-waiting]")).to_contain_text("20")
         assert fed(page, "held-") == sorted(places)
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Resume").click()
         shows(page, "held-", places + waiting)
 
 

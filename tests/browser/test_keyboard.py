@@ -73,7 +73,7 @@ def test_the_other_views_are_used_without_a_mouse(visitor: Visitor) -> None:
     expect(page.get_by_role("heading", level=1, name="Changes")).to_be_focused()
     tab_to(page, page.get_by_role("button", name="Pause"))
     page.keyboard.press("Space")
-    expect(page.get_by_role("button", name="Go on")).to_be_focused()
+    expect(page.get_by_role("button", name="Resume")).to_be_focused()
     tab_to(page, page.get_by_role("group", name="Tables").get_by_role("checkbox").first)
     page.keyboard.press("Space")
     tab_to(page, views.get_by_role("link", name="Topics"), at_most=120)

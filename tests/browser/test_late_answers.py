@@ -184,7 +184,7 @@ def test_a_compaction_that_is_refused_late_is_told_where_the_reader_went(visitor
         goes_to(page, visitor, ANOTHER_ROW.link)
         is_there(page, ANOTHER_ROW)
         post.refuse(409, "already_running")
-        is_said(page, "user-profiles is not compacted: refused as already_running")
+        is_said(page, "user-profiles was not compacted: refused as already_running")
     is_at(page, visitor, ANOTHER_ROW.link)
     is_there(page, ANOTHER_ROW)
 

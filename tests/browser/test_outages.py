@@ -32,7 +32,7 @@ def test_the_overview_says_that_the_broker_is_gone_and_then_that_it_is_back(
     visitor: Visitor, fragile: LocalCluster
 ) -> None:
     page = visitor.open()
-    wrong = page.get_by_role("region", name="What is wrong").locator("[data-trouble=cluster]")
+    wrong = page.get_by_role("region", name="Problems").locator("[data-trouble=cluster]")
     expect(page.locator("[data-part='table:users']")).to_have_attribute("data-state", "ready")
     expect(wrong).to_have_count(0)
 

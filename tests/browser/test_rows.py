@@ -165,7 +165,7 @@ def test_a_row_that_is_written_again_after_its_delete_has_no_headers(visitor: Vi
     expect(page.locator("[data-value]")).to_contain_text("Anna")
     page.get_by_role("button", name="Delete", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
-    page.get_by_role("button", name="Write it").click()
+    page.get_by_role("button", name="Write", exact=True).click()
     fill(page, "Edit again", Value='{"name": "Aron"}')
     expect(page.locator("[data-value]")).to_contain_text("Aron")
     assert "headers" not in site.instance.ask("/tables/users/rows/again").json

@@ -31,11 +31,11 @@ def test_a_table_that_is_rebuilt_and_one_that_waits_for_space_are_named_with_the
     try:
         page.goto(f"{visitor.url}/#/tables")
         page.goto(f"{visitor.url}/#/")
-        wrong = page.get_by_role("region", name="What is wrong")
+        wrong = page.get_by_role("region", name="Problems")
         expect(wrong).to_contain_text("The table users is being rebuilt: 1,200 of 5,000 records.")
         expect(wrong).to_contain_text("The copy on the server's disk was damaged: it is built again from Kafka.")
-        expect(wrong).to_contain_text("Nothing of it can be read until then.")
-        expect(wrong).to_contain_text("The table odd has failed: its rows get older, or there are none.")
+        expect(wrong).to_contain_text("Its rows can't be read until the rebuild is complete.")
+        expect(wrong).to_contain_text("The table odd has failed: its rows are not updated any more.")
         expect(wrong).to_contain_text("No space is left on the disk: it goes on when there is some.")
         expect(page.locator("[data-part='table:users']")).to_have_attribute("data-state", "rebuilding")
         assert violations(page) == []

@@ -17,7 +17,7 @@ class View:
 
 
 VIEWS = {
-    "overview": View(link="#/", heading="Overview", shows=(("region", "In figures"), ("region", "Flow"))),
+    "overview": View(link="#/", heading="Overview", shows=(("region", "Numbers"), ("region", "Flow"))),
     "board": View(link="#/board", heading="Leaderboard", shows=(("table", "Leaderboard"),)),
     "tables": View(link="#/tables", heading="Tables", shows=(("table", "Served tables"),)),
     "table": View(link="#/tables/users", heading="users", shows=(("table", "Rows of users"),)),

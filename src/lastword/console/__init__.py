@@ -1,7 +1,7 @@
-"""The console: a page in a browser over what the server answers. All of it is in `page/`, and is sent as it is there.
+"""The console: a web page over the HTTP API. All its files are in `page/`, and are sent unchanged.
 
-Nothing is built and nothing is fetched from elsewhere: plain HTML, CSS and JavaScript modules. Python only knows which
-files there are.
+Plain HTML, CSS and JavaScript modules: no build step, and nothing is fetched from another server. Python only knows
+which files there are. Read `page/main.js` first, then `page/views/`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 FIRST = "index.html"
 
 _PAGE = Path(__file__).parent / "page"
-# What is of another kind is not for a browser: it may be an editor's.
+# Other files are not sent: they may be an editor's.
 _MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -27,7 +27,7 @@ class PageFile(NamedTuple):
 
 
 def page_files(folder: Path = _PAGE) -> dict[str, PageFile]:
-    """Every file of the page by its path in the folder, with slashes; read at once: no request ever opens a file."""
+    """Every file of the page by its path in the folder, with slashes; all are read now, so no request opens a file."""
     return {
         path.relative_to(folder).as_posix(): PageFile(_MEDIA_TYPES[path.suffix], path.read_bytes())
         for path in sorted(folder.rglob("*"))

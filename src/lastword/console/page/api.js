@@ -1,16 +1,16 @@
 /**
- * Asking the server: one place that adds the token, knows the one error shape, and learns whether the server answers.
- * A refusal (it answered, and said no) and silence (it did not answer) are different things to the reader of the page.
+ * Requests to the server: adds the token, knows the error shape, and tracks whether the server answers. The page
+ * distinguishes a refusal (the server answered with an error) from no answer.
  */
 
 import { learnClock } from "./format.js";
 import { askForToken, tokenHeader } from "./token.js";
 
 const PATIENCE_MS = 12000;
-// A write waits for its acknowledgement, and the server says itself when none comes.
+// A write waits for its acknowledgement; the server itself reports when there is none.
 const WRITE_PATIENCE_MS = 90000;
 
-/** The server said no: `code` and `hint` are its own words. */
+/** The server answered with an error: `code` and `hint` are the server's. */
 export class Refusal extends Error {
   constructor(status, { code = "unknown", message = `the server answered ${status}`, hint = "" } = {}) {
     super(message);
@@ -20,7 +20,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Nobody answered. */
+/** The server did not answer. */
 export class NoAnswer extends Error {}
 
 /** Whether the server answers: `state` is "waiting" before the first answer, then "live" or "lost". */
@@ -49,11 +49,11 @@ function change(state, lostSince) {
 }
 
 /**
- * The response to a request, whose body is yet to be read; throws Refusal, NoAnswer, or AbortError when `signal` says so.
+ * The response to a request, with an unread body; throws Refusal, NoAnswer, or AbortError when `signal` is aborted.
  * A 401 asks the reader for a token, once, and then tries again.
  * @param {string} path
  * @param {{method?: string, body?: string, headers?: Record<string, string>, signal?: AbortSignal, isAsked?: boolean}} [options]
- *   isAsked: a person has asked for this, so that one who declined to give a token is asked again
+ *   isAsked: the reader asked for this, so a reader who declined to enter a token is asked again
  */
 export async function request(path, { method = "GET", body, headers = {}, signal, isAsked = false } = {}) {
   let wasWrong = tokenHeader() !== null;
@@ -73,7 +73,7 @@ export async function request(path, { method = "GET", body, headers = {}, signal
     } catch (failure) {
       const isLate = signal?.reason?.name === "TimeoutError";
       if (signal?.aborted && !isLate) throw failure;
-      // One answer that does not come in time says nothing about a server that answers others.
+      // One late answer does not mean that the server is down, if it answers others.
       if (!isLate || Date.now() - (link.lastAnswer ?? 0) > PATIENCE_MS / 2) unanswered();
       throw new NoAnswer("the server does not answer", { cause: failure });
     }
@@ -82,7 +82,7 @@ export async function request(path, { method = "GET", body, headers = {}, signal
     if (response.ok || response.status === 304) return response;
     const refusal = new Refusal(response.status, await errorIn(response));
     if (refusal.status !== 401) throw refusal;
-    // Somebody else's request may have brought a token meanwhile.
+    // Another request may have got a token meanwhile.
     if (tokenHeader() !== sent) continue;
     if (!(await askForToken({ wasWrong, isAsked, refusal }))) throw refusal;
     wasWrong = true;
@@ -98,7 +98,7 @@ async function errorIn(response) {
   }
 }
 
-/** The text of an answer, within a time. */
+/** The text of an answer, with a time limit. */
 export async function text(path, { signal, ...options } = {}) {
   const limit = AbortSignal.timeout(options.method ? WRITE_PATIENCE_MS : PATIENCE_MS);
   const both = signal ? AbortSignal.any([signal, limit]) : limit;

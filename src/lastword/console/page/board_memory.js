@@ -1,11 +1,11 @@
-/** What the page has seen of the teams since it was opened: enough for a line of the last minutes, and no more. */
+/** The boards that the page has received: enough of them for a line of the last minutes. */
 
 const MOST = 180;
 const BETWEEN_MS = 1000;
 const OVER = 5;
 
 /** @type {Map<string, {at: number, flagged: number|null}[]>} */
-const seen = new Map();
+const pointsByTeam = new Map();
 let last = 0;
 
 /** Remembers a board. */
@@ -15,20 +15,20 @@ export function remember(board, at = Date.now()) {
   const teams = new Set();
   for (const { team, flagged } of board.teams) {
     teams.add(team);
-    if (!seen.has(team)) seen.set(team, []);
-    const points = seen.get(team);
+    if (!pointsByTeam.has(team)) pointsByTeam.set(team, []);
+    const points = pointsByTeam.get(team);
     points.push({ at, flagged });
     if (points.length > MOST) points.splice(0, points.length - MOST);
   }
-  for (const team of seen.keys()) if (!teams.has(team)) seen.delete(team);
+  for (const team of pointsByTeam.keys()) if (!teams.has(team)) pointsByTeam.delete(team);
 }
 
 /**
- * How many a team flagged a second, over the last few boards at each: from one to the next they come in steps. Where its
- * counters went back it is not known.
+ * Users flagged per second by a team, averaged over a few boards because the counters grow in steps. Unknown where the
+ * counters went back.
  */
 export function flaggedPerSecond(team) {
-  const points = seen.get(team) ?? [];
+  const points = pointsByTeam.get(team) ?? [];
   return points.slice(1).map((point, before) => {
     const from = points[Math.max(0, before + 1 - OVER)];
     const isKnown = point.flagged !== null && from.flagged !== null && point.flagged >= from.flagged;

@@ -17,7 +17,7 @@ export function h(tag, props, ...children) {
   return filled(document.createElement(tag), props, children);
 }
 
-/** The same for what is drawn. @returns {any} */
+/** The same for SVG. @returns {any} */
 export function s(tag, props, ...children) {
   return filled(document.createElementNS(SVG, tag), props, children);
 }
@@ -42,30 +42,30 @@ function append(element, children) {
   }
 }
 
-/** Sets text only where it differs, so that nothing is laid out anew for what is the same. */
+/** Sets text only where it differs, so that the browser lays out nothing for equal text. */
 export function setText(element, text) {
-  const told = String(text);
-  if (element.textContent !== told) element.textContent = told;
+  const next = String(text);
+  if (element.textContent !== next) element.textContent = next;
 }
 
-/** Sets an attribute where it differs; null takes it away. */
+/** Sets an attribute where it differs; null removes it. */
 export function setAttribute(element, name, value) {
   if (value === null || value === undefined || value === false) {
     if (element.hasAttribute(name)) element.removeAttribute(name);
     return;
   }
-  const told = value === true ? "" : String(value);
-  if (element.getAttribute(name) !== told) element.setAttribute(name, told);
+  const next = value === true ? "" : String(value);
+  if (element.getAttribute(name) !== next) element.setAttribute(name, next);
 }
 
-/** Makes `children` all that an element has. */
+/** Replaces the children of an element. */
 export function fill(element, ...children) {
   element.replaceChildren();
   append(element, children);
   return element;
 }
 
-/** Says something to those who hear the page, without moving their focus. */
+/** Says something to users of a screen reader, without moving their focus. */
 export function announce(text) {
   const place = document.querySelector("[data-announcer]");
   if (place) setText(place, text);

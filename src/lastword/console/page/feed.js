@@ -1,6 +1,6 @@
 /**
- * The changes that are shown, and those that wait while nobody wants to be disturbed. Both are bounded: when too many wait,
- * the stream is let go, and goes on later after the last one that was taken. So nothing is lost, and nothing piles up.
+ * The changes that are shown, and those that wait while the feed is paused. Both are bounded: when too many wait, the
+ * stream is closed, and continues later after the last change that was read. So nothing is lost, and memory is bounded.
  */
 
 import { openStream } from "./stream.js";
@@ -8,24 +8,24 @@ import { apart, preview, rowOf, valueSize } from "./row.js";
 
 export const MOST_SHOWN = 500;
 export const MOST_WAITING = 2000;
-// What a filter hides is kept too, so that it is there when the filter is widened.
-const MOST_KEPT = 2000;
+// Changes that the filter hides are kept too, for when the filter is widened.
+const MOST_RECENT = 2000;
 const LETTERS = 120;
 
-/** @typedef {{id: number, table: string, key: string, isOpaqueKey: boolean, isDelete: boolean, isSwept: boolean, told: string, isCut: boolean, error: string|null, size: number|null, place: string, timestamp: number}} Change */
+/** @typedef {{id: number, table: string, key: string, isOpaqueKey: boolean, isDelete: boolean, isSwept: boolean, beginning: string, isCut: boolean, error: string|null, size: number|null, place: string, timestamp: number}} Change */
 
-/** Outlives its view: one who comes back to the changes goes on where he was. */
+/** Outlives its view: a reader who returns to the changes continues there. */
 export class Feed {
   constructor() {
     /** @type {Change[]} the newest first */
-    this.shown = [];
-    /** @type {Change[]} all that came last, whatever is looked for; the oldest first */
-    this.kept = [];
-    /** @type {Change[]} the same of what came while it was paused */
+    this.changes = [];
+    /** @type {Change[]} the last changes, whatever the filter; the oldest first */
+    this.recent = [];
+    /** @type {Change[]} the changes since the pause; the oldest first */
     this.waiting = [];
     this.seen = 0;
     this.isPaused = false;
-    this.begun = null;
+    this.openedAt = null;
     this.filter = { text: "", kind: "all" };
     this.tables = null;
     this.at = null;
@@ -38,18 +38,18 @@ export class Feed {
     this.onState = () => {};
   }
 
-  /** Whether the stream was let go because enough is waiting. */
+  /** Whether the stream was closed because enough changes wait. */
   get isFull() {
     return this.isPaused && this.waiting.length >= MOST_WAITING;
   }
 
-  /** Follows these tables; from where it was, if they are the same. */
+  /** Follows these tables; continues at the last position if they are the same. */
   open(tables, codecs) {
     this.codecs = codecs;
     const isSame = this.tables !== null && this.tables.join() === tables.join();
     this.tables = tables;
     if (!isSame) this.at = null;
-    this.begun ??= Date.now();
+    this.openedAt ??= Date.now();
     this.listen();
   }
 
@@ -63,7 +63,7 @@ export class Feed {
         this.onState(state);
       },
       onGone: () => {
-        // What came meanwhile can't be read any more: that is said, and it goes on from now.
+        // The changes since the last position can't be read any more: note the gap, and continue from now.
         this.hadGap = Date.now();
         this.at = null;
         this.listen();
@@ -97,16 +97,16 @@ export class Feed {
 
   /** Shows changes, given with the oldest first. */
   add(fresh) {
-    this.kept.push(...fresh);
-    if (this.kept.length > MOST_KEPT) this.kept.splice(0, this.kept.length - MOST_KEPT);
-    const wanted = fresh.filter((change) => this.isWanted(change)).reverse();
-    if (wanted.length) this.shown = [...wanted, ...this.shown].slice(0, MOST_SHOWN);
+    this.recent.push(...fresh);
+    if (this.recent.length > MOST_RECENT) this.recent.splice(0, this.recent.length - MOST_RECENT);
+    const matching = fresh.filter((change) => this.matches(change)).reverse();
+    if (matching.length) this.changes = [...matching, ...this.changes].slice(0, MOST_SHOWN);
   }
 
   changeOf(text, kind) {
     const row = rowOf(text, (table) => this.codecs.get(table)?.key ?? "string");
     const codec = this.codecs.get(row.table)?.value ?? "json";
-    const told = preview(row, codec, LETTERS);
+    const beginning = preview(row, codec, LETTERS);
     return {
       id: this.number++,
       table: row.table,
@@ -114,8 +114,8 @@ export class Feed {
       isOpaqueKey: row.isOpaqueKey,
       isDelete: kind === "delete",
       isSwept: row.isSwept,
-      told: apart(told, text),
-      isCut: told.length >= LETTERS,
+      beginning: apart(beginning, text),
+      isCut: beginning.length >= LETTERS,
       error: row.error,
       size: valueSize(row, codec),
       place: `${row.partition}:${row.offset}`,
@@ -123,38 +123,38 @@ export class Feed {
     };
   }
 
-  isWanted({ key, isDelete }) {
+  matches({ key, isDelete }) {
     const { text, kind } = this.filter;
     return (kind === "all" || (kind === "delete") === isDelete) && (!text || key.toLowerCase().includes(text));
   }
 
   setFilter(filter) {
     this.filter = { ...filter, text: filter.text.toLowerCase() };
-    const known = new Map([...this.shown, ...this.kept].map((change) => [change.id, change]));
-    const wanted = [...known.values()].filter((change) => this.isWanted(change));
-    this.shown = wanted.sort((a, b) => b.id - a.id).slice(0, MOST_SHOWN);
+    const all = new Map([...this.changes, ...this.recent].map((change) => [change.id, change]));
+    const matching = [...all.values()].filter((change) => this.matches(change));
+    this.changes = matching.sort((a, b) => b.id - a.id).slice(0, MOST_SHOWN);
   }
 
-  /** How many of those that wait are wanted. */
+  /** The number of waiting changes that match the filter. */
   get waits() {
-    return this.waiting.filter((change) => this.isWanted(change)).length;
+    return this.waiting.filter((change) => this.matches(change)).length;
   }
 
   pause() {
     this.isPaused = true;
   }
 
-  /** Shows what has waited, and goes on after it. */
+  /** Shows the waiting changes, and continues after them. */
   resume() {
-    const wasLetGo = this.stream === null;
+    const wasClosed = this.stream === null;
     this.isPaused = false;
     this.add(this.waiting);
     this.waiting = [];
-    if (wasLetGo) this.listen();
+    if (wasClosed) this.listen();
   }
 
   clear() {
-    this.shown = [];
-    this.kept = [];
+    this.changes = [];
+    this.recent = [];
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The flow as a picture: source, pipeline, topics, tables, from left to right, each with its state, rate and lag, and wires
- * between what feeds what. The parts are elements, so that they can be read and followed; only the wires are drawn.
+ * The flow as a picture: source, pipeline, topics, tables, from left to right, each with its state, rate and lag, and
+ * wires between them. The parts are elements, so that they can be read and have links; only the wires are drawn.
  */
 
 import { h, s, setAttribute, setText } from "./dom.js";
@@ -12,7 +12,7 @@ const COLUMNS = ["Source", "Pipeline", "Topics", "Tables"];
 
 /** @typedef {{id: string, column: number, title: string, href: string|null, state: string, words: string, lines: string[], to: {id: string, rate: number|null}[]}} Part */
 
-/** The parts of a flow, by what the server says of its cluster and its tables. @returns {Part[]} */
+/** The parts of the flow, from the answers about the cluster and the tables. @returns {Part[]} */
 export function partsOf(cluster, tables) {
   const topics = new Map((cluster?.topics ?? []).map((topic) => [topic.name, topic]));
   const isAway = cluster ? cluster.state !== "connected" : false;
@@ -31,7 +31,7 @@ export function partsOf(cluster, tables) {
       .map((each) => ({ id: `pipeline:${each.app}`, rate: each.state === "running" && !isAway ? each.rate : 0 })),
   }));
   for (const pipeline of pipelines) {
-    // While Kafka is away nobody hears it, whatever it told last.
+    // While Kafka is away its last report is old, whatever it says.
     const isRunning = pipeline.state === "running" && !isAway;
     parts.push({
       id: `pipeline:${pipeline.app}`,
@@ -39,10 +39,10 @@ export function partsOf(cluster, tables) {
       title: pipeline.app,
       href: pipeline.table ? href(["tables", pipeline.table, pipeline.app]) : null,
       state: isAway ? "unknown" : pipeline.state,
-      words: isAway ? "not heard" : pipeline.state,
+      words: isAway ? "no report" : pipeline.state,
       lines: [
         isRunning ? rate(pipeline.rate) : "rate unknown",
-        `${isKnown(pipeline.lag) ? plural(pipeline.lag, "record") : "unknown"} behind${isRunning ? "" : ", when last heard"}`,
+        `${isKnown(pipeline.lag) ? plural(pipeline.lag, "record") : "unknown"} behind${isRunning ? "" : ", at the last report"}`,
         isKnown(pipeline.batch?.latency_ms) && isRunning
           ? `${count(pipeline.batch.latency_ms)} ms from record to result`
           : null,
@@ -66,7 +66,7 @@ export function partsOf(cluster, tables) {
         .map((table) => ({ id: `table:${table.name}`, rate: topics.get(name)?.records_per_s ?? null })),
     });
   }
-  // In the order of their topics, so that wires cross as little as they can.
+  // In the order of their topics, so that few wires cross.
   const order = [...named];
   for (const table of [...(tables?.tables ?? [])].sort((a, b) => order.indexOf(a.topic) - order.indexOf(b.topic))) {
     parts.push({
@@ -95,13 +95,13 @@ function topicPart(name, topic, isAway) {
     href: href(["topics", name]),
     state: !topic ? "unknown" : isAway || isSick ? "trouble" : "ok",
     words: !topic
-      ? "not seen"
+      ? "unknown"
       : isAway
         ? "away"
         : topic.leaderless
           ? "without leader"
           : topic.under_replicated
-            ? "too few copies"
+            ? "too few replicas"
             : "fine",
     lines: topic
       ? [
@@ -115,7 +115,7 @@ function topicPart(name, topic, isAway) {
 
 /** @returns {{element: HTMLElement, draw: (parts: Part[], why: string|null) => void, close: () => void}} */
 export function flowPicture() {
-  const shown = new Map();
+  const elements = new Map();
   const wires = s("svg", { class: "wires", "aria-hidden": "true" });
   const columns = COLUMNS.map((name) => {
     const list = h("ul", {});
@@ -133,33 +133,33 @@ export function flowPicture() {
   );
   let parts = [];
   let wiring = "";
-  const watcher = new ResizeObserver(() => drawWires(element, wires, parts, shown));
+  const watcher = new ResizeObserver(() => drawWires(element, wires, parts, elements));
   watcher.observe(element);
 
   const draw = (next, why) => {
     parts = next;
     const ids = new Set(parts.map((part) => part.id));
-    for (const [id, made] of shown) {
+    for (const [id, made] of elements) {
       if (ids.has(id)) continue;
       made.element.remove();
-      shown.delete(id);
+      elements.delete(id);
     }
     for (const part of parts) {
-      let made = shown.get(part.id);
-      if (!made) shown.set(part.id, (made = makePart(part)));
+      let made = elements.get(part.id);
+      if (!made) elements.set(part.id, (made = makePart(part)));
       updatePart(made, part);
       if (made.element.parentNode !== columns[part.column].list) columns[part.column].list.append(made.element);
     }
     columns.forEach(({ list, empty, element: place }, at) => {
       const isEmpty = !parts.some((part) => part.column === at);
-      setText(empty, at < 2 ? (why ?? "No pipeline's status is served here.") : (why ?? "None."));
+      setText(empty, at < 2 ? (why ?? "No pipeline status is served here.") : (why ?? "None."));
       if (isEmpty) place.append(empty);
       else empty.remove();
       list.hidden = isEmpty;
     });
-    // Where wires run depends on what is there; how they look, on the rates.
+    // The paths of the wires depend on the parts; their look, on the rates.
     const now = parts.map((part) => `${part.id}>${part.to.map((to) => `${to.id}*${speedOf(to.rate)}`)}`).join("|");
-    if (now !== wiring) drawWires(element, wires, parts, shown);
+    if (now !== wiring) drawWires(element, wires, parts, elements);
     wiring = now;
   };
   return { element, draw, close: () => watcher.disconnect() };
@@ -193,10 +193,10 @@ function updatePart(made, part) {
 
 const speedOf = (perSecond) => (!perSecond ? 0 : perSecond < 10 ? 1 : perSecond < 200 ? 2 : 3);
 
-/** All places are read first, then all wires are written. */
-function drawWires(element, wires, parts, shown) {
+/** Reads all places first, and then draws all wires: one layout. */
+function drawWires(element, wires, parts, elements) {
   const frame = element.getBoundingClientRect();
-  const place = new Map([...shown].map(([id, made]) => [id, made.element.getBoundingClientRect()]));
+  const place = new Map([...elements].map(([id, made]) => [id, made.element.getBoundingClientRect()]));
   const made = [];
   for (const part of parts) {
     for (const { id, rate: perSecond } of part.to) {

@@ -1,4 +1,4 @@
-/** Numbers, sizes and times in words. What is not known is "unknown", never 0. */
+/** Numbers, sizes and times as text. A missing value is "unknown", never 0. */
 
 import { h, setText } from "./dom.js";
 
@@ -23,13 +23,13 @@ const hours = new Intl.DateTimeFormat("en-GB", {
 
 export const isKnown = (value) => value !== null && value !== undefined;
 
-/** How far the server's clock is ahead of ours, in ms, as its answers say it. Times are told by its clock. */
+/** How far the server's clock is ahead of ours, in ms, by its answers. Times are shown by the server's clock. */
 let ahead = 0;
 
 export function learnClock(dateHeader) {
   const theirs = Date.parse(dateHeader ?? "");
   if (Number.isNaN(theirs)) return;
-  // The header has whole seconds: only what is more than that is a difference of clocks.
+  // The header has whole seconds: only a larger difference is a difference of clocks.
   const difference = theirs - Date.now();
   ahead = Math.abs(difference) > 3000 ? difference : 0;
 }
@@ -58,7 +58,7 @@ export function bytes(value) {
 export function share(value) {
   if (!isKnown(value)) return "unknown";
   const percent = value * 100;
-  // Few are not none, and nearly all are not all.
+  // A few are not shown as none, and nearly all not as all.
   if (percent > 0 && percent < 0.1) return "< 0.1 %";
   if (percent < 100 && percent > 99.9) return "> 99.9 %";
   return `${percent === 0 || percent === 100 ? whole.format(percent) : tenth.format(percent)} %`;
@@ -66,7 +66,7 @@ export function share(value) {
 
 export const times = (value) => (isKnown(value) ? `${hundredth.format(value)} ×` : "unknown");
 
-/** A length of time, in its largest unit or two. */
+/** A duration, in its largest unit or two. */
 export function lasting(ms) {
   const s = Math.max(0, Math.round(ms / 1000));
   if (s < 60) return `${s} s`;
@@ -85,7 +85,7 @@ export function ago(at) {
 export const moment = (at) => (isKnown(at) ? moments.format(at) : "unknown");
 export const hour = (at) => (isKnown(at) ? hours.format(at) : "unknown");
 
-/** A time that stays right: how long ago, with the moment itself at hand. `tick` keeps it so. */
+/** How long ago something was, with the exact time as a tooltip; `tick` updates it. */
 export function since(at) {
   const element = h("time", { "data-ago": "" });
   setSince(element, at);
@@ -106,7 +106,7 @@ export function setSince(element, at) {
   setText(element, ago(at));
 }
 
-/** Brings every time on the page up to date. */
+/** Updates every time on the page. */
 export function tick() {
   for (const element of document.querySelectorAll("time[data-ago]")) {
     if (element.dataset.ago) setText(element, ago(Number(element.dataset.ago)));

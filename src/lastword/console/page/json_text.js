@@ -1,6 +1,6 @@
 /**
- * JSON as the text that it is. A browser's parser would round long numbers, drop doubled names and build a megabyte of
- * objects to show twenty lines; here a value is found and folded where it stands, and shown token by token as it was written.
+ * JSON as text. A browser's parser would round long numbers, drop repeated names, and build a megabyte of objects to show
+ * twenty lines. Here values are found in the text itself, and shown token by token as they were written.
  */
 
 const QUOTE = 34,
@@ -55,7 +55,7 @@ export function endOf(text, at) {
 
 /**
  * The members of the object or list that begins at `at`, from the place `from` on (that of an earlier call), at most `limit`.
- * @returns {{members: {name: string|null, start: number, end: number}[], more: number|null}} `more` is where to go on
+ * @returns {{members: {name: string|null, start: number, end: number}[], more: number|null}} `more` is where to continue
  */
 export function membersOf(text, at, { from = at + 1, limit = Infinity } = {}) {
   const isObject = text.charCodeAt(at) === OPEN;

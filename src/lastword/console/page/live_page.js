@@ -1,11 +1,11 @@
 /**
- * A page of a table that stays right: the rows that were read, and every change since that falls between its first and its
- * last key. What changed since it was drawn is remembered until then.
+ * A page of a table that stays up to date: the rows that were read, and every later change between its first and its last
+ * key. It remembers what changed since the last drawing.
  */
 
 import { compareBytes, keyBytes } from "./row.js";
 
-// A page grows by rows that are written into its middle, up to so many times what was read.
+// New rows between the keys of the page make it longer, up to this length.
 const MOST_ROWS = 150;
 
 export class LivePage {
@@ -23,7 +23,7 @@ export class LivePage {
     this.places = new Map(rows.map((row) => [row.key, keyBytes(row, codec)]));
     const text = (key) => keyBytes({ key, isOpaqueKey: false }, codec);
     this.prefix = query.prefix ? text(query.prefix) : null;
-    // After a cursor the first row is where we know the page to begin; the last one ends it, where another page follows.
+    // After a cursor the page starts at its first row; if another page follows, it ends at its last row.
     this.first = query.cursor
       ? rows.length
         ? this.places.get(rows[0].key)
@@ -42,7 +42,7 @@ export class LivePage {
     return this.rows.find((row) => row.key === key) ?? null;
   }
 
-  /** Takes a change in. */
+  /** Applies a change. */
   apply(change) {
     if (!this.places.has(change.key)) {
       if (!change.isTombstone) this.insert(change);
@@ -50,7 +50,7 @@ export class LivePage {
     }
     const at = this.rows.findIndex((row) => row.key === change.key);
     const before = this.rows[at];
-    // A page may be newer than its position: what it has already is no news.
+    // A page may be newer than its position, so it may already contain the change.
     if (before.partition === change.partition && before.offset >= change.offset) return;
     if (change.isTombstone) {
       this.rows.splice(at, 1);
@@ -89,7 +89,7 @@ export class LivePage {
     return !this.last || compareBytes(place, this.last) <= 0;
   }
 
-  /** It has been drawn. */
+  /** Called after the drawing. */
   settle() {
     this.lit.clear();
     this.gone.clear();

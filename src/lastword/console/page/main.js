@@ -1,6 +1,6 @@
 /**
- * Begins here. The shell that every view stands in: which view the address names, whether the server answers, what is
- * wrong. Views come and go; the shell, and what it asks the server every two seconds, stay.
+ * The start of the page, and the shell around every view: which view the address names, whether the server answers, and
+ * the problems. Views open and close; the shell, and what it asks the server every two seconds, stay.
  */
 
 import { link, onLink, unanswered } from "./api.js";
@@ -14,11 +14,11 @@ import { askForToken, isDeclined, onToken } from "./token.js";
 import { troubles } from "./troubles.js";
 
 /**
- * A view: `element` is put on the page, `follow` is told of another address of the same view, `news` of what the shell has
- * learned, `close` ends it.
+ * A view: `element` is put on the page, `follow` gets another address of the same view, `news` is called after new
+ * answers to the shell, `close` ends it.
  * @typedef {{element: HTMLElement, title: () => string, follow?: (route: import("./router.js").Route) => void, news?: () => void, close?: () => void}} View
  */
-/** Each is fetched when it is first wanted: whoever looks at one view waits for no other. */
+/** Each module is fetched when its view is first opened: a view does not wait for the others. */
 const VIEWS = {
   overview: async () => (await import("./views/overview.js")).openOverview,
   board: async () => (await import("./views/board.js")).openBoard,
@@ -29,21 +29,21 @@ const VIEWS = {
   topic: async () => (await import("./views/topic.js")).openTopic,
   missing: async () => openMissing,
 };
-const AT_HOME = { table: "tables", topic: "topics" };
-// Asked every two seconds, an answer is old after three that did not come.
+const NAVIGATION = { table: "tables", topic: "topics" };
+// The page asks every two seconds: an answer is old after three missing ones.
 const OLD_MS = 7000;
 
 const place = document.querySelector("main");
-const wrong = document.querySelector(".troubles");
+const banner = document.querySelector(".troubles");
 const pill = document.querySelector("[data-link]");
 const pillWords = document.querySelector("[data-link-words]");
 const links = [...document.querySelectorAll("nav a")];
 
-/** What the shell knows, for every view. */
+/** What the shell knows, shared with every view. */
 const shell = {
-  cluster: new Poll("/cluster", () => heard()),
-  tables: new Poll("/tables", () => heard()),
-  /** Where a stream stands, as the view that has it says: it is more than the link, which may be fine without it. */
+  cluster: new Poll("/cluster", () => onAnswer()),
+  tables: new Poll("/tables", () => onAnswer()),
+  /** The state of the view's stream: the link may be fine while the stream is not. */
   stream: null,
   setStream(state) {
     shell.stream = state;
@@ -53,33 +53,33 @@ const shell = {
 
 /** @type {View|null} */
 let view = null;
-/** Where the view on the page is, and where the reader wants to be: they differ while a view is fetched. */
-let shown = null;
+/** The address of the view on the page, and the address that the reader chose: they differ while a view is fetched. */
+let openRoute = null;
 let route = null;
-let told = "";
+let announced = "";
 
-function heard() {
+function onAnswer() {
   soon(drawShell);
   view?.news?.();
 }
 
 async function follow() {
   const next = current();
-  const isSame = view && shown.view === next.view && shown.table === next.table && shown.topic === next.topic;
+  const isSame = view && openRoute.view === next.view && openRoute.table === next.table && openRoute.topic === next.topic;
   route = next;
-  const at = AT_HOME[next.view] ?? next.view;
+  const at = NAVIGATION[next.view] ?? next.view;
   for (const each of links) setAttribute(each, "aria-current", each.dataset.view === at ? "page" : null);
   if (isSame) {
-    shown = next;
+    openRoute = next;
     view.follow?.(next);
   } else {
     const open = await opener(next.view);
-    // Somebody may have gone on while it was fetched.
+    // The reader may have chosen another view while this one was fetched.
     if (route !== next) return;
     const isFirst = view === null;
     view?.close?.();
     shell.stream = null;
-    shown = next;
+    openRoute = next;
     view = open(next, shell);
     place.replaceChildren(view.element);
     scrollTo(0, 0);
@@ -89,7 +89,7 @@ async function follow() {
   soon(drawShell);
 }
 
-/** What opens a view; while the server is away, a view that says so and is opened again when it is back. */
+/** The function that opens a view; while the server is away, a note that is replaced when the server is back. */
 async function opener(name) {
   try {
     return await VIEWS[name]();
@@ -110,19 +110,19 @@ function openUnfetched() {
     element: h(
       "div",
       {},
-      h("h1", {}, "Not here yet"),
+      h("h1", {}, "Not loaded yet"),
       note(
         "error",
-        "This view is not loaded, and the server does not answer.",
-        "It is opened as soon as the server is back.",
+        "This view is not loaded, because the server does not answer.",
+        "The view opens as soon as the server is back.",
       ),
     ),
-    title: () => "Not here yet",
+    title: () => "Not loaded yet",
     close: forget,
   };
 }
 
-/** One who hears the page learns where he is. */
+/** A screen reader announces the new view. */
 function focusOnHeading() {
   const heading = place.querySelector("h1");
   heading?.setAttribute("tabindex", "-1");
@@ -130,18 +130,18 @@ function focusOnHeading() {
 }
 
 function drawShell() {
-  const found = troubles({ ...shell, link, isDeclined: isDeclined(), host: location.host });
+  const problems = troubles({ ...shell, link, isDeclined: isDeclined(), host: location.host });
   drawLink();
-  drawTroubles(found);
-  // A banner says that it is not fresh, and the numbers look it.
+  drawTroubles(problems);
+  // A banner says that the numbers are old, and they look pale.
   const isOld = link.state === "lost" || shell.cluster.value?.state === "away" || isAsleep();
   setAttribute(place, "data-stale", isOld ? (link.state === "lost" ? "server" : "cluster") : null);
-  const headline = found
+  const headline = problems
     .filter((each) => !each.isInfo)
     .map((each) => each.what.replace(/ for [\d hmins]+/, ""))
     .join(" ");
-  if (headline !== told) announce(headline || "All is well again.");
-  told = headline;
+  if (headline !== announced) announce(headline || "All is well again.");
+  announced = headline;
 }
 
 const isAsleep = () => link.lastAnswer !== null && Date.now() - link.lastAnswer > OLD_MS;
@@ -158,25 +158,25 @@ function drawLink() {
       link.lastAnswer === null
         ? "Connecting"
         : shell.stream?.name === "lost"
-          ? "Changes stopped, coming back"
+          ? "Changes stopped, reconnecting"
           : `${lasting(Date.now() - link.lastAnswer)} old`,
     lost: link.lastAnswer === null ? "No answer" : `No answer, ${lasting(Date.now() - link.lastAnswer)} old`,
   }[state];
   setText(pillWords, words);
 }
 
-function drawTroubles(found) {
-  wrong.hidden = found.length === 0;
-  // Rebuilt only when the words differ, so that what somebody reads or selects there stays.
-  const words = JSON.stringify(found);
-  if (wrong.dataset.words === words) return;
-  wrong.dataset.words = words;
+function drawTroubles(problems) {
+  banner.hidden = problems.length === 0;
+  // Drawn again only when the words differ, so that a selection stays.
+  const words = JSON.stringify(problems);
+  if (banner.dataset.words === words) return;
+  banner.dataset.words = words;
   fill(
-    wrong,
+    banner,
     h(
       "ul",
       {},
-      found.map((each) =>
+      problems.map((each) =>
         h(
           "li",
           { class: each.isInfo ? "trouble info" : "trouble", "data-trouble": each.kind, "data-mark": "trouble" },
@@ -206,7 +206,7 @@ function openMissing() {
       "div",
       {},
       h("h1", {}, "Nothing here"),
-      note("missing", "This page has no such view.", "The views are in the bar above."),
+      note("missing", "There is no such view.", "The views are in the bar above."),
     ),
     title: () => "Nothing here",
   };
@@ -220,15 +220,15 @@ function setUpTheme() {
     document.documentElement.dataset.theme = theme;
     setText(button.lastChild, `Theme: ${theme}`);
   };
-  const kept = read("theme");
-  show(THEMES.includes(kept) ? kept : "system");
+  const saved = read("theme");
+  show(THEMES.includes(saved) ? saved : "system");
   button.addEventListener("click", () => {
     const next = THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length];
     show(next);
     try {
       localStorage.setItem("theme", next);
     } catch {
-      // Storage may be forbidden: then it holds until the next reload.
+      // Storage may be forbidden: then the theme lasts until the next reload.
     }
   });
 }

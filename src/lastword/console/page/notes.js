@@ -1,4 +1,4 @@
-/** What stands where there is nothing to show yet, or nothing at all, or something went wrong: always with a next step. */
+/** Notes in the place of content that is loading, empty, missing or failed: always with a next step. */
 
 import { NoAnswer, Refusal } from "./api.js";
 import { h } from "./dom.js";
@@ -16,11 +16,11 @@ export function note(kind, title, ...more) {
 
 export const loading = (what) => note("loading", `Reading ${what} …`);
 
-/** Why something is not there, in the words of the server where it had some. */
+/** Why something is not there, in the words of the server if it gave a reason. */
 export function problemNote(problem, what) {
   if (problem instanceof NoAnswer)
     return note("error", `${what}: not known yet`, "The server does not answer. The page tries again by itself.");
-  if (!(problem instanceof Refusal)) return note("error", `${what}: this page made a mistake`, String(problem));
+  if (!(problem instanceof Refusal)) return note("error", `${what}: error in this page`, String(problem));
   if (problem.status === 401) {
     return h(
       "div",
@@ -44,7 +44,7 @@ export function problemNote(problem, what) {
 export function refusedNote(problem) {
   const isSilence = problem instanceof NoAnswer;
   const code = problem instanceof Refusal ? problem.code : isSilence ? "no_answer" : "not_sent";
-  const hint = isSilence ? "It may have been written all the same: look before you send it again." : problem.hint;
+  const hint = isSilence ? "The write may still have succeeded: check before you send it again." : problem.hint;
   return h(
     "div",
     { class: "refused", role: "alert", "data-refused": code },

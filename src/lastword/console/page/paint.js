@@ -1,30 +1,30 @@
 /**
- * When the page is painted: at most ten times a second, all views together, whatever comes in. Nobody reads faster, and
- * a page that paints for every change of a thousand a second has no time left to answer its user.
+ * When the page is painted: at most ten times per second, all views together. Nobody reads faster, and a page that paints
+ * a thousand changes per second one by one has no time to respond to its user.
  */
 
-// A little over a tenth of a second: timers come early now and then.
+// A little over a tenth of a second: timers sometimes fire early.
 const BETWEEN_MS = 104;
 
-const wanted = new Set();
+const queued = new Set();
 let last = 0;
 let isDue = false;
 
-/** Runs `work` with the next painting; once, however often it is asked for until then. */
+/** Runs `work` once with the next painting, however often it is requested until then. */
 export function soon(work) {
-  wanted.add(work);
+  queued.add(work);
   if (isDue) return;
   isDue = true;
   setTimeout(paint, Math.max(0, last + BETWEEN_MS - performance.now()));
 }
 
-/** Takes a wish back. */
+/** Takes a request back. */
 export function never(work) {
-  wanted.delete(work);
+  queued.delete(work);
 }
 
 function paint() {
-  // A page that nobody sees gets no frames: it is drawn anyway, so that what it holds stays bounded.
+  // A hidden page gets no frames. It is drawn anyway, so that its memory stays bounded.
   if (document.hidden) draw();
   else requestAnimationFrame(draw);
 }
@@ -32,19 +32,19 @@ function paint() {
 function draw() {
   isDue = false;
   last = performance.now();
-  const now = [...wanted];
-  wanted.clear();
-  for (const each of now) {
+  const due = [...queued];
+  queued.clear();
+  for (const each of due) {
     try {
       each();
     } catch (failure) {
-      // What fails to be drawn keeps nothing else from being drawn.
+      // An error in one drawing does not stop the others.
       reportError(failure);
     }
   }
 }
 
-/** Lets the browser answer its user before more work is done. */
+/** Lets the browser respond to its user before the work continues. */
 export function breath() {
   return new Promise((resolve) => {
     const channel = new MessageChannel();
@@ -56,7 +56,7 @@ export function breath() {
   });
 }
 
-/** Runs `work` every second, with the painting. Returns what ends it. */
+/** Runs `work` every second, with the painting. Returns a function that stops it. */
 export function everySecond(work) {
   const timer = setInterval(() => soon(work), 1000);
   return () => {

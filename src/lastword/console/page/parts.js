@@ -1,4 +1,4 @@
-/** Small parts that several views show in the same way: a state, an unknown, a head, a table's frame. */
+/** Small parts that several views share: a state, a number that may be unknown, a table, a card. */
 
 import { h, setAttribute, setText } from "./dom.js";
 import { isKnown } from "./format.js";
@@ -32,21 +32,21 @@ export function setState(element, state, words) {
   setText(element.lastChild, words ?? WORDS[state] ?? state);
 }
 
-/** Sets what `tell` makes of a value; one that is not known is shown as that, with the reason at hand. */
-export function setFigure(element, value, tell, why) {
-  setText(element, isKnown(value) ? tell(value) : "unknown");
+/** Shows a formatted value, or "unknown" with the reason as a tooltip. */
+export function setFigure(element, value, format, why) {
+  setText(element, isKnown(value) ? format(value) : "unknown");
   element.classList.toggle("unknown", !isKnown(value));
   setAttribute(element, "title", isKnown(value) ? null : why);
 }
 
-export function figure(value, tell, why, props = {}) {
+export function figure(value, format, why, props = {}) {
   const element = h("span", props);
-  setFigure(element, value, tell, why);
+  setFigure(element, value, format, why);
   return element;
 }
 
 /**
- * A table with its head. Roles are named, because a table that is laid out otherwise on a narrow screen loses those of its elements.
+ * A table with its head. Roles are explicit, because a table that becomes cards on a narrow screen loses its implicit roles.
  * @param {string} name
  * @param {{name: string, class?: string, hint?: string}[]} columns
  */
@@ -72,7 +72,7 @@ export function sheet(name, columns, props = {}) {
     ),
     body,
   );
-  // One that may be wider than its place can be scrolled with the keyboard.
+  // A table that may be wider than the page can be scrolled with the keyboard.
   const frame = props.class?.includes("lines")
     ? h("div", {}, element)
     : h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${name}, to scroll` }, element);

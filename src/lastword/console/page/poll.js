@@ -1,6 +1,6 @@
 /**
- * What is asked again and again: an answer, when it came, and why there is none. Only while somebody can see the page,
- * and never two at a time.
+ * A request that is repeated: its last answer, the time of that answer, and the last problem. It is repeated only while
+ * the page is visible, and never twice at a time.
  */
 
 import { NoAnswer, Refusal, isAborted, json, onLink } from "./api.js";
@@ -19,10 +19,10 @@ export class Poll {
     this.path = path;
     this.onNews = onNews;
     this.every = every;
-    /** The last answer, which stays when a later one fails: how old it is is in `at`. */
+    /** The last answer, which stays when a later request fails; `at` is its time. */
     this.value = null;
     this.at = null;
-    /** @type {Refusal|NoAnswer|null} why the last attempt gave nothing */
+    /** @type {Refusal|NoAnswer|null} why the last attempt failed */
     this.problem = null;
     this.ending = new AbortController();
     this.timer = null;
@@ -54,7 +54,7 @@ export class Poll {
     if (!this.isAsking && !this.ending.signal.aborted && !document.hidden) this.attempt = this.asking();
   }
 
-  /** Until the attempt that is under way has ended. */
+  /** Waits for the end of the running attempt. */
   async asked() {
     await this.attempt;
   }

@@ -6,7 +6,7 @@ export function offsetsOf(position) {
   return new Map(parts.map((part) => /** @type {[number, number]} */ (part.split(":").map(Number))));
 }
 
-/** The first position from which nothing before either of the two is missing; null where there is none. */
+/** The first position that covers both; null if both are empty. */
 export function later(one, other) {
   const offsets = offsetsOf(one);
   for (const [partition, offset] of offsetsOf(other))
@@ -14,8 +14,8 @@ export function later(one, other) {
   return [...offsets].map((each) => each.join(":")).join(",") || null;
 }
 
-/** Whether everything before `wanted` is before `position`. */
-export function covers(position, wanted) {
+/** Whether `position` covers `other`: everything before `other` is before `position`. */
+export function covers(position, other) {
   const offsets = offsetsOf(position);
-  return [...offsetsOf(wanted)].every(([partition, offset]) => (offsets.get(partition) ?? 0) >= offset);
+  return [...offsetsOf(other)].every(([partition, offset]) => (offsets.get(partition) ?? 0) >= offset);
 }

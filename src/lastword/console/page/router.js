@@ -25,11 +25,11 @@ export function routeOf(hash) {
   return route;
 }
 
-/** The address of a view: `href(["tables", "users", "a/b"], {prefix: "a"})`; what is empty is left out of the query. */
+/** The address of a view: `href(["tables", "users", "a/b"], {prefix: "a"})`; empty values are left out of the query. */
 export function href(parts, query = {}) {
-  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
-  const told = new URLSearchParams(given).toString();
-  return `#/${parts.map(encoded).join("/")}${told ? `?${told}` : ""}`;
+  const entries = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const search = new URLSearchParams(entries).toString();
+  return `#/${parts.map(encoded).join("/")}${search ? `?${search}` : ""}`;
 }
 
 export function go(address, { replace = false } = {}) {
@@ -46,19 +46,19 @@ let visits = 0;
 addEventListener("hashchange", () => visits++);
 
 /**
- * Tells later whether the reader is still at the address of now. Whatever finishes late asks this before it goes
- * anywhere: only a person's act leaves an address that a person chose.
+ * A function that says later whether the reader is still at the present address. Work that finishes late asks it before
+ * it changes the address: only the reader leaves an address that the reader chose.
  * @returns {() => boolean}
  */
 export function stay() {
-  // The address is new at once, and its event comes later: neither alone tells every move.
+  // The address changes at once and its event comes later: only both together show every move.
   const [address, visit] = [location.hash, visits];
   return () => location.hash === address && visits === visit;
 }
 
 export const current = () => routeOf(location.hash || "#/");
 
-/** Percent-encoded; a key that is not well-formed text can't be in an address, and stands there as it can. */
+/** Percent-encoded; parts of a key that are not well-formed text become replacement characters. */
 export function encoded(text) {
   return encodeURIComponent(text.isWellFormed?.() === false ? text.toWellFormed() : text);
 }

@@ -1,17 +1,17 @@
-/** A row as the server tells it, without changing its value; its key as it is shown, compared and addressed. */
+/** A row as the server sends it, with an unchanged value; its key as it is shown, compared and addressed. */
 
 import { fieldsOf, membersOf } from "./json_text.js";
 import { encoded } from "./router.js";
 
 const encoder = new TextEncoder();
-// Longer texts are not kept for what only needs their beginning.
+// A slice of a text longer than this is copied.
 const LONG = 65536;
 
 /**
  * @typedef {{table: string|null, key: string, isOpaqueKey: boolean, value: string|null, isTombstone: boolean,
  *   raw: string|null, error: string|null, partition: number, offset: number, timestamp: number, headers: string|null,
  *   isSwept: boolean}} Row
- *   isOpaqueKey: its bytes are none of its codec, so it is shown as base64 and has no address; value: JSON text; raw: base64 of a value that can't be read;
+ *   isOpaqueKey: the codec can't read the key, so it is shown as base64 and has no address; value: JSON text; raw: base64 of a value that can't be read;
  *   headers: JSON text, null for a record without headers
  */
 
@@ -20,43 +20,43 @@ const LONG = 65536;
  * @returns {Row}
  */
 export function rowOf(text, keyCodecOf) {
-  const told = fieldsOf(text);
-  const table = told.table === undefined ? null : JSON.parse(told.table);
-  const isOpaqueKey = told.key === undefined;
+  const fields = fieldsOf(text);
+  const table = fields.table === undefined ? null : JSON.parse(fields.table);
+  const isOpaqueKey = fields.key === undefined;
   // A key that is JSON is shown and addressed as such, its quotes included.
-  const isText = !isOpaqueKey && told.key.startsWith('"') && keyCodecOf(table) !== "json";
+  const isText = !isOpaqueKey && fields.key.startsWith('"') && keyCodecOf(table) !== "json";
   return {
     table,
-    key: isOpaqueKey ? JSON.parse(told.key_base64) : isText ? JSON.parse(told.key) : told.key,
+    key: isOpaqueKey ? JSON.parse(fields.key_base64) : isText ? JSON.parse(fields.key) : fields.key,
     isOpaqueKey,
-    value: told.value ?? null,
-    isTombstone: told.tombstone === "true",
-    raw: told.value_base64 === undefined ? null : JSON.parse(told.value_base64),
-    error: told.decode_error === undefined ? null : JSON.parse(told.decode_error),
-    partition: Number(told.partition),
-    offset: Number(told.offset),
-    timestamp: Number(told.timestamp),
-    headers: told.headers ?? null,
-    isSwept: told.swept === "true",
+    value: fields.value ?? null,
+    isTombstone: fields.tombstone === "true",
+    raw: fields.value_base64 === undefined ? null : JSON.parse(fields.value_base64),
+    error: fields.decode_error === undefined ? null : JSON.parse(fields.decode_error),
+    partition: Number(fields.partition),
+    offset: Number(fields.offset),
+    timestamp: Number(fields.timestamp),
+    headers: fields.headers ?? null,
+    isSwept: fields.swept === "true",
   };
 }
 
 /** @returns {{rows: Row[], next: string|null, position: string}} */
 export function pageOf(text, keyCodec) {
-  const told = fieldsOf(text);
-  const rows = membersOf(told.rows, 0).members.map(({ start, end }) =>
-    rowOf(told.rows.slice(start, end), () => keyCodec),
+  const fields = fieldsOf(text);
+  const rows = membersOf(fields.rows, 0).members.map(({ start, end }) =>
+    rowOf(fields.rows.slice(start, end), () => keyCodec),
   );
-  return { rows, next: JSON.parse(told.next), position: JSON.parse(told.position) };
+  return { rows, next: JSON.parse(fields.next), position: JSON.parse(fields.position) };
 }
 
 /** The address of a row in the API. */
 export function rowPath(table, key, codec) {
-  const told = codec === "bytes" ? key.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "") : key;
-  return `/tables/${encoded(table)}/rows/${encoded(told)}`;
+  const keyText = codec === "bytes" ? key.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "") : key;
+  return `/tables/${encoded(table)}/rows/${encoded(keyText)}`;
 }
 
-/** The bytes of a key, in whose order a table is. */
+/** The bytes of a key: a table is in their order. */
 export function keyBytes(row, codec) {
   if (row.isOpaqueKey || codec === "bytes") return unbase64(row.key);
   if (codec !== "int") return encoder.encode(row.key);
@@ -78,7 +78,7 @@ export function unbase64(text) {
   return bytes;
 }
 
-/** How many bytes the value of a row has; null for a tombstone. */
+/** The size of a row's value in bytes; null for a tombstone. */
 export function valueSize(row, codec) {
   if (row.isTombstone) return null;
   if (row.raw !== null) return sizeOfBase64(row.raw);
@@ -98,7 +98,7 @@ export function preview(row, codec, letters = 200) {
   return inner.length === row.value.length ? JSON.parse(inner).slice(0, letters) : inner.slice(1, letters + 1);
 }
 
-/** The same text on its own: a part of a long one would keep all of it in memory. */
+/** A copy of the text: a slice of a long text would keep all of it in memory. */
 export function apart(text, of) {
   return of.length > LONG ? text.split("").join("") : text;
 }

@@ -1,6 +1,6 @@
 /**
- * Rows by key: what is shown becomes what should be shown, moving what stays and touching nothing that is the same. One
- * that changed lights up and fades, one that moved is seen to move, one that is gone collapses.
+ * Rows by key: brings the elements on the page in line with the items, and touches nothing that is the same. A changed
+ * row lights up and fades, a moved row is animated, a deleted row collapses.
  */
 
 import { prefersStillness } from "./dom.js";
@@ -8,7 +8,7 @@ import { soon } from "./paint.js";
 
 const LIT_MS = 1800;
 const LEAVING_MS = 700;
-// More than this at once is no longer news about single rows: lighting them all up would say nothing.
+// If more rows than this change at once, none lights up: all of them would.
 const MANY = 12;
 
 /**
@@ -25,34 +25,34 @@ export class KeyedRows {
     this.make = make;
     this.update = update;
     /** @type {Map<string, HTMLElement>} */
-    this.shown = new Map();
+    this.elements = new Map();
     this.leaving = new Set();
   }
 
   /**
    * @param {T[]} items in their order
    * @param {{lit?: Set<string>, gone?: Set<string>, moves?: boolean}} [news]
-   *   lit: keys that changed; gone: keys whose rows collapse (others just go); moves: rows that change places are seen to
+   *   lit: keys that changed; gone: keys whose rows collapse (others disappear at once); moves: rows that change places are animated
    */
   show(items, { lit = new Set(), gone = new Set(), moves = false } = {}) {
     const before = moves && !prefersStillness() ? this.places() : null;
     const keys = new Set(items.map(this.keyOf));
-    for (const [key, element] of this.shown) {
+    for (const [key, element] of this.elements) {
       if (keys.has(key)) continue;
-      this.shown.delete(key);
+      this.elements.delete(key);
       if (gone.has(key) && gone.size <= MANY) this.collapse(element);
       else element.remove();
     }
     let next = this.parent.firstElementChild;
     for (const item of items) {
       const key = this.keyOf(item);
-      let element = this.shown.get(key);
+      let element = this.elements.get(key);
       if (!element) {
         element = this.make(item);
-        this.shown.set(key, element);
+        this.elements.set(key, element);
       }
       this.update(element, item);
-      // Those that leave keep the place where they were.
+      // Rows that collapse keep their place.
       while (next && this.leaving.has(next)) next = next.nextElementSibling;
       if (element === next) next = next.nextElementSibling;
       else this.parent.insertBefore(element, next);
@@ -62,21 +62,21 @@ export class KeyedRows {
   }
 
   clear() {
-    this.shown.clear();
+    this.elements.clear();
     this.leaving.clear();
     this.parent.replaceChildren();
   }
 
   places() {
     const places = new Map();
-    for (const [key, element] of this.shown) places.set(key, element.offsetTop);
+    for (const [key, element] of this.elements) places.set(key, element.offsetTop);
     return places;
   }
 
-  /** All places are read before any row is moved: one layout, not one for each row. */
+  /** Reads all places before it moves a row: one layout, not one for each row. */
   move(before) {
     const moved = [];
-    for (const [key, element] of this.shown) {
+    for (const [key, element] of this.elements) {
       const distance = (before.get(key) ?? element.offsetTop) - element.offsetTop;
       if (distance) moved.push([element, distance]);
     }
@@ -85,7 +85,7 @@ export class KeyedRows {
         duration: 600,
         easing: "cubic-bezier(.2,.8,.2,1)",
       });
-      // Who has risen is the news; the others only made room.
+      // Only rows that have risen light up; the others made room.
       if (distance > 0) light(element);
     }
   }
@@ -105,13 +105,13 @@ export class KeyedRows {
   }
 }
 
-/** @type {Map<HTMLElement, number>} when each that is lit was lit */
+/** @type {Map<HTMLElement, number>} the lit elements, and when each was lit */
 const lit = new Map();
 let sweeping = null;
 
 /** Lights an element up for a moment. */
 export function light(element) {
-  // The same animation begins again only under another name.
+  // A browser restarts an animation only under another name.
   element.dataset.changed = element.dataset.changed === "a" ? "b" : "a";
   lit.set(element, performance.now());
   sweeping ??= setTimeout(() => soon(sweep), LIT_MS);

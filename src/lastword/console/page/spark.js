@@ -1,4 +1,4 @@
-/** Small pictures of numbers over time, drawn here: a line of the last minutes, with words for those who don't see it. */
+/** Small line charts of numbers over time, with a text for screen readers. */
 
 import { s, setAttribute } from "./dom.js";
 
@@ -6,14 +6,14 @@ const WIDTH = 120,
   HEIGHT = 28;
 
 /**
- * A line that can be drawn anew; with `clips` the few highest points leave the picture, so that one spike does not flatten
- * all the rest.
+ * A line that can be redrawn; with `clips` the few highest points are cut off, so that one spike does not flatten the
+ * rest.
  * @returns {{element: SVGElement, draw: (points: {at: number, value: number|null}[], label: string) => void}}
  */
 export function sparkline({ width = WIDTH, height = HEIGHT, zero = true, fill = true, clips = false } = {}) {
   const area = s("path", { class: "spark-area" });
   const line = s("path", { class: "spark-line" });
-  // A line of no length with round ends: it stays a disc when the picture is stretched.
+  // A line of no length with round ends: it stays a disc when the chart is stretched.
   const dot = s("path", { class: "spark-dot" });
   const element = s(
     "svg",
@@ -45,7 +45,7 @@ export function sparkline({ width = WIDTH, height = HEIGHT, zero = true, fill = 
       ? [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * 0.95)]
       : Math.max(...values);
     const x = (at) => (((at - first) / span) * (width - 6) + 2).toFixed(1);
-    // What never changes lies in the middle, unless it is nothing at all.
+    // A constant lies in the middle, unless it is 0.
     const y = (value) =>
       (high === low
         ? high === 0
@@ -56,7 +56,7 @@ export function sparkline({ width = WIDTH, height = HEIGHT, zero = true, fill = 
     setAttribute(
       line,
       "d",
-      pieces(points)
+      runsOf(points)
         .map((piece) => `M${piece.map((p) => `${x(p.at)} ${y(p.value)}`).join("L")}`)
         .join(""),
     );
@@ -64,7 +64,7 @@ export function sparkline({ width = WIDTH, height = HEIGHT, zero = true, fill = 
       setAttribute(
         area,
         "d",
-        pieces(points)
+        runsOf(points)
           .map(
             (piece) =>
               `M${x(piece[0].at)} ${height}L${piece.map((p) => `${x(p.at)} ${y(p.value)}`).join("L")}L${x(piece.at(-1).at)} ${height}Z`,
@@ -79,16 +79,16 @@ export function sparkline({ width = WIDTH, height = HEIGHT, zero = true, fill = 
   return { element, draw };
 }
 
-/** Runs of points that are known: a gap in what was seen is a gap in the line. */
-function pieces(points) {
-  const found = [];
+/** Runs of known points: a gap in the data is a gap in the line. */
+function runsOf(points) {
+  const runs = [];
   let piece = [];
   for (const point of points) {
     if (point.value === null || point.value === undefined) {
-      if (piece.length) found.push(piece);
+      if (piece.length) runs.push(piece);
       piece = [];
     } else piece.push(point);
   }
-  if (piece.length) found.push(piece);
-  return found;
+  if (piece.length) runs.push(piece);
+  return runs;
 }

@@ -1,7 +1,7 @@
 /**
- * The one change stream of the page: server-sent events, read with fetch so that the token travels in a header. It comes
- * back by itself and goes on after the last event that was seen; a thousand events a second are read in slices, so that
- * the browser can answer its user in between.
+ * The change stream of the page: server-sent events, read with fetch so that the token travels in a header. It reconnects
+ * by itself and continues after the last event. A thousand events per second are read in slices, so that the browser
+ * can respond to its user in between.
  */
 
 import { Refusal, answered, isAborted, onLink, request, unanswered } from "./api.js";
@@ -10,7 +10,7 @@ import { onToken } from "./token.js";
 
 const SLICE_MS = 8;
 const LONGEST_WAIT_MS = 10000;
-// The server says something every 15 seconds.
+// The server sends something every 15 seconds.
 const SILENCE_MS = 40000;
 
 /** @typedef {{kind: string, text: string, id: string|null}} StreamEvent */
@@ -22,12 +22,12 @@ let open = null;
  * @param {{path: string, after?: string|null,
  *   onEvents: (events: StreamEvent[]) => void,
  *   onState: (state: {name: "opening"|"live"|"lost"|"refused", why: string|null, refusal: Refusal|null}) => void,
- *   onGone: () => void}} wanted
- *   onGone: what came since the last event can't be told without loss: read the rows anew, and open again
+ *   onGone: () => void}} options
+ *   onGone: the changes since the last event are lost: read the rows again, and open a new stream
  */
-export function openStream(wanted) {
+export function openStream(options) {
   open?.close();
-  const stream = new Stream(wanted);
+  const stream = new Stream(options);
   open = stream;
   stream.run();
   return stream;
@@ -36,7 +36,7 @@ export function openStream(wanted) {
 class Stream {
   constructor({ path, after = null, onEvents, onState, onGone }) {
     this.path = path;
-    /** Where it goes on. */
+    /** The last event: the stream continues after it. */
     this.id = after;
     this.onEvents = onEvents;
     this.onState = onState;
@@ -56,10 +56,10 @@ class Stream {
 
   async run() {
     while (!this.isClosed) {
-      this.tell("opening");
+      this.report("opening");
       try {
         await this.read();
-        this.tell("lost", "the stream ended");
+        this.report("lost", "the stream ended");
       } catch (failure) {
         if (this.isClosed) return;
         if (failure instanceof Refusal) {
@@ -69,7 +69,7 @@ class Stream {
             return;
           }
           const isFinal = failure.status < 500 && failure.status !== 408;
-          this.tell(isFinal ? "refused" : "lost", failure.message, failure);
+          this.report(isFinal ? "refused" : "lost", failure.message, failure);
           if (failure.status === 401) {
             await this.token();
             continue;
@@ -77,18 +77,18 @@ class Stream {
           if (isFinal) return;
         } else {
           if (!isAborted(failure)) unanswered();
-          this.tell("lost", "the server does not answer");
+          this.report("lost", "the server does not answer");
         }
       }
       await this.pause();
     }
   }
 
-  tell(name, why = null, refusal = null) {
+  report(name, why = null, refusal = null) {
     if (!this.isClosed) this.onState({ name, why, refusal });
   }
 
-  /** A little longer each time, not at the same moment for all pages; at once when the network comes back. */
+  /** Waits longer each time, with some randomness; ends at once when the network is back. */
   pause() {
     this.wait = Math.min(LONGEST_WAIT_MS, this.wait ? this.wait * 2 : 500);
     return new Promise((resolve) => {
@@ -100,14 +100,14 @@ class Stream {
         resolve(undefined);
       };
       const timer = setTimeout(done, this.wait * (0.75 + Math.random() / 2));
-      // Something else was answered: the server is back.
+      // Another request was answered: the server is back.
       const forget = onLink((link) => link.state === "live" && done());
       addEventListener("online", done);
       this.ending.signal.addEventListener("abort", done);
     });
   }
 
-  /** Until somebody has given a token, or it is closed. */
+  /** Waits until the reader has entered a token, or the stream is closed. */
   token() {
     return new Promise((resolve) => {
       const forget = onToken(() => {
@@ -122,14 +122,14 @@ class Stream {
   }
 
   async read() {
-    // One connection may fall silent without anybody saying so.
+    // A connection may die without an error.
     const silence = new AbortController();
     const headers = { accept: "text/event-stream", ...(this.id ? { "last-event-id": this.id } : {}) };
     const response = await request(this.path, {
       headers,
       signal: AbortSignal.any([this.ending.signal, silence.signal]),
     });
-    this.tell("live");
+    this.report("live");
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
     const events = new Events();
@@ -150,7 +150,7 @@ class Stream {
     }
   }
 
-  /** Hands on what is whole. No more is read meanwhile, so a page that is slow is a slow reader and no full memory. */
+  /** Passes complete events on. Nothing is read meanwhile, so a slow page reads slowly and does not fill its memory. */
   async pass(events) {
     for (;;) {
       const until = performance.now() + SLICE_MS;
@@ -174,28 +174,28 @@ class Stream {
   }
 }
 
-/** What has come of a stream, as events. */
+/** The received text of a stream, as events. */
 class Events {
   constructor() {
     this.text = "";
     this.at = 0;
-    this.looked = 0;
+    this.searched = 0;
     this.hasMore = false;
   }
 
   add(text) {
     this.text = this.text.slice(this.at) + text;
-    // An end may lie across two pieces; what was looked through is not looked through again, or a large value costs its square.
-    this.looked = Math.max(0, this.looked - this.at - 1);
+    // The end of an event may be split over two pieces. Searched text is not searched again: a large value would cost its square.
+    this.searched = Math.max(0, this.searched - this.at - 1);
     this.at = 0;
   }
 
   /** @returns {StreamEvent|null} null when no whole event is left */
   next() {
-    const end = this.text.indexOf("\n\n", Math.max(this.at, this.looked));
+    const end = this.text.indexOf("\n\n", Math.max(this.at, this.searched));
     this.hasMore = end >= 0;
     if (end < 0) {
-      this.looked = this.text.length;
+      this.searched = this.text.length;
       return null;
     }
     const event = { kind: "message", text: "", id: null };
@@ -205,12 +205,12 @@ class Events {
       else if (line.startsWith("event: ")) event.kind = line.slice(7);
     }
     this.at = end + 2;
-    this.looked = this.at;
+    this.searched = this.at;
     return event;
   }
 }
 
-/** Whether what came since can't be told: a place that the log no longer has, or that is none of these tables'. */
+/** Whether the stream can't continue: the log no longer has the position, or the position is not one of these tables. */
 const isGone = (refusal) => refusal.code === "position_gone" || refusal.code === "bad_position";
 
 function refusalIn(text) {

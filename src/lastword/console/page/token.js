@@ -1,6 +1,5 @@
 /**
- * The token, which is kept here and nowhere else: not in storage, not in an address, not in the page. A reload asks for
- * it again, and that is the price.
+ * The token, which is kept only here: not in storage, not in an address, not in the page. So a reload asks for it again.
  */
 
 import { h } from "./dom.js";
@@ -13,24 +12,24 @@ const listeners = new Set();
 export const tokenHeader = () => (token === null ? null : `Bearer ${token}`);
 export const isDeclined = () => hasDeclined;
 
-/** Is told when a token was given or declined. */
+/** Calls `listener` when the reader has entered a token or declined. */
 export function onToken(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
 /**
- * Asks the reader for a token; true when there is a new one. Several who need one wait for the same dialog, and one who
- * declined is not asked again until he wants it himself.
+ * Asks the reader for a token; true when there is a new one. Several requests wait for the same dialog, and a reader who
+ * declined is not asked again until he asks for it.
  */
 export function askForToken({ wasWrong = false, isAsked = false, refusal = null } = {}) {
   if (hasDeclined && !isAsked) return Promise.resolve(false);
-  asking ??= dialog(wasWrong, refusal).then((given) => {
+  asking ??= dialog(wasWrong, refusal).then((entered) => {
     asking = null;
-    hasDeclined = given === null;
-    if (given !== null) token = given;
+    hasDeclined = entered === null;
+    if (entered !== null) token = entered;
     for (const listener of listeners) listener();
-    return given !== null;
+    return entered !== null;
   });
   return asking;
 }
@@ -45,26 +44,26 @@ function dialog(wasWrong, refusal) {
     "aria-describedby": "token-why token-where",
   });
   const why = wasWrong
-    ? `${refusal?.message ?? "the server does not take this token"}. Give another one.`
-    : "This server asks for a token. It is kept in the memory of this page only, and gone with a reload.";
+    ? `${refusal?.message ?? "the server does not accept this token"}. Enter another one.`
+    : "This server requires a token. It is kept only in the memory of this page, until a reload.";
   const form = h(
     "form",
     {},
     h("h2", { id: "token-title" }, "Token needed"),
     h("p", { id: "token-why", class: wasWrong ? "warned" : "soft" }, why),
-    // The file is named by the machine itself, to whoever may use it: no path of a server is for strangers.
+    // The path of the file is not shown: paths of a server are not for strangers.
     h(
       "p",
       { id: "token-where", class: "soft" },
-      "The tokens are in a file on the server's machine: of ",
+      "The tokens are in a file on the server's machine. For ",
       h("code", {}, "lastword up --secure"),
-      ", the one that ",
+      ", ",
       h("code", {}, "lastword status"),
-      " names; of ",
+      " names the file; for ",
       h("code", {}, "lastword serve"),
-      ", the one of its option ",
+      ", it is the file of ",
       h("code", {}, "--token-file"),
-      ". A line there is the word read or write, and then the token.",
+      ". Each line has the word read or write, and then the token.",
     ),
     h("label", { for: "token" }, "Token"),
     field,
@@ -78,16 +77,16 @@ function dialog(wasWrong, refusal) {
   const box = h("dialog", { "aria-labelledby": "token-title" }, form);
   document.body.append(box);
   return new Promise((resolve) => {
-    let given = null;
+    let entered = null;
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      given = field.value.trim() || null;
+      entered = field.value.trim() || null;
       box.close();
     });
     box.addEventListener("close", () => {
       field.value = "";
       box.remove();
-      resolve(given);
+      resolve(entered);
     });
     box.showModal();
   });

@@ -1,6 +1,6 @@
 /**
- * What is wrong, in words, with the next step. Only causes are told: while Kafka is away, that the tables and the
- * pipeline wait for it is no news.
+ * The problems, in words, with the next step. Only causes are shown: while Kafka is away, the page does not say that
+ * tables and pipelines wait for Kafka.
  */
 
 import { count, isKnown, lasting, now } from "./format.js";
@@ -10,16 +10,16 @@ import { count, isKnown, lasting, now } from "./format.js";
 const STATUS = { command: "lastword status" };
 // A pipeline that would need longer than this at its present rate has fallen behind.
 const BEHIND_S = 30;
-// So long a pipeline that was started may read nothing yet.
+// A pipeline that started less than this ago may not have read anything yet.
 const STARTING_MS = 60_000;
-// A table notices that Kafka is away before the server says so: for so long that may be the cause.
+// A table notices that Kafka is away before the server does: until this time has passed, Kafka may be the cause.
 const PATIENCE_MS = 8_000;
 
-/** Since when tables have been without their topics. */
+/** When each table lost its topic. */
 const lostSince = new Map();
 
 /**
- * @param {{link: any, cluster: import("./poll.js").Poll, tables: import("./poll.js").Poll, isDeclined: boolean, host: string}} seen
+ * @param {{link: any, cluster: import("./poll.js").Poll, tables: import("./poll.js").Poll, isDeclined: boolean, host: string}} known
  * @returns {Trouble[]}
  */
 export function troubles({ link, cluster, tables, isDeclined, host }) {
@@ -28,46 +28,46 @@ export function troubles({ link, cluster, tables, isDeclined, host }) {
     return [
       {
         kind: "token",
-        what: "This server asks for a token, and has none from you.",
-        next: ["Without one it shows nothing."],
+        what: "This server requires a token.",
+        next: ["Without a token this page shows nothing."],
         action: "Enter a token",
       },
     ];
   }
-  const found = [];
-  const seen = cluster.value;
-  if (seen?.state === "away") return [awayCluster(seen, tables.value)];
-  if (seen?.state === "connecting") {
-    found.push({
+  const problems = [];
+  const answer = cluster.value;
+  if (answer?.state === "away") return [awayCluster(answer, tables.value)];
+  if (answer?.state === "connecting") {
+    problems.push({
       kind: "cluster",
       isInfo: true,
       what: "The server has not reached Kafka yet.",
-      next: [seen.why ?? "It goes on trying.", " Does it run? ", STATUS],
+      next: [answer.why ?? "The server keeps trying.", " Is Kafka running? ", STATUS],
     });
   }
-  if (seen?.state === "connected" && seen.why)
-    found.push({
+  if (answer?.state === "connected" && answer.why)
+    problems.push({
       kind: "cluster",
       isInfo: true,
-      what: "The server does not see all of the cluster.",
-      next: [sentence(seen.why)],
+      what: "The server sees only a part of the cluster.",
+      next: [sentence(answer.why)],
     });
-  for (const table of tables.value?.tables ?? []) found.push(...ofTable(table, seen?.state === "connecting"));
-  for (const pipeline of seen?.pipelines ?? []) found.push(...ofPipeline(pipeline));
-  for (const topic of seen?.topics ?? []) found.push(...ofTopic(topic));
+  for (const table of tables.value?.tables ?? []) problems.push(...ofTable(table, answer?.state === "connecting"));
+  for (const pipeline of answer?.pipelines ?? []) problems.push(...ofPipeline(pipeline));
+  for (const topic of answer?.topics ?? []) problems.push(...ofTopic(topic));
   for (const [poll, name] of [
     [cluster, "the cluster"],
-    [tables, "its tables"],
+    [tables, "the tables"],
   ]) {
     if (poll.problem?.status >= 500) {
-      found.push({
+      problems.push({
         kind: "server",
-        what: `The server can't tell about ${name}: ${poll.problem.message}.`,
+        what: `The server can't read ${name}: ${poll.problem.message}.`,
         next: [poll.problem.hint || "The page asks again every two seconds."],
       });
     }
   }
-  return found;
+  return problems;
 }
 
 function noServer(link, host) {
@@ -76,25 +76,25 @@ function noServer(link, host) {
     kind: "server",
     what: `No answer from the server at ${host}${since}.`,
     next: [
-      link.lastAnswer === null ? "" : "What you see is from before that. The page comes back by itself. ",
+      link.lastAnswer === null ? "" : "The page shows the last answer, and reconnects by itself. ",
       "See what runs: ",
       STATUS,
-      ", and start what does not: ",
+      ", and start what is missing: ",
       { command: "lastword up --detach" },
     ],
   };
 }
 
-function awayCluster(seen, tables) {
+function awayCluster(answer, tables) {
   const rows = (tables?.tables ?? []).filter((table) => isKnown(table.rows)).length;
-  const since = isKnown(seen.at) ? ` for ${lasting(now() - seen.at)}` : "";
+  const since = isKnown(answer.at) ? ` for ${lasting(now() - answer.at)}` : "";
   return {
     kind: "cluster",
-    what: `Kafka has not answered${since}: nothing new arrives, and nothing can be written.`,
+    what: `Kafka has not answered${since}: no new records arrive, and nothing can be written.`,
     next: [
-      seen.is_local || !seen.why ? "The server goes on trying. " : `${sentence(seen.why)} `,
-      rows ? "The tables can still be read, as they were then." : "",
-      ...(seen.is_local ? [" What runs here, and what is started again: ", STATUS] : []),
+      answer.is_local || !answer.why ? "The server keeps trying. " : `${sentence(answer.why)} `,
+      rows ? "The tables can still be read, as of that time." : "",
+      ...(answer.is_local ? [" What runs here, and what was restarted: ", STATUS] : []),
     ],
   };
 }
@@ -104,7 +104,7 @@ function ofTable(table, isExpected) {
     return [
       {
         kind: "table",
-        what: `The table ${table.name} has failed: its rows get older, or there are none.`,
+        what: `The table ${table.name} has failed: its rows are not updated any more.`,
         next: [sentence(table.why ?? ""), " What runs here: ", STATUS],
       },
     ];
@@ -114,7 +114,7 @@ function ofTable(table, isExpected) {
       {
         kind: "table",
         what: `The table ${table.name} is being rebuilt${progress(table)}.`,
-        next: [sentence(table.why ?? ""), " Nothing of it can be read until then."],
+        next: [sentence(table.why ?? ""), " Its rows can't be read until the rebuild is complete."],
       },
     ];
   }
@@ -127,20 +127,20 @@ function ofTable(table, isExpected) {
         what: `The table ${table.name} has lost its topic ${table.topic}.`,
         next: [
           sentence(table.why ?? ""),
-          " Is the topic there? ",
+          " Does the topic exist? ",
           { command: `lastword topic describe ${table.topic}` },
         ],
       },
     ];
   }
   if (table.state === "catching-up") {
-    const left = isKnown(table.seconds_left) ? ` About ${lasting(table.seconds_left * 1000)} are left.` : "";
+    const left = isKnown(table.seconds_left) ? ` About ${lasting(table.seconds_left * 1000)} left.` : "";
     return [
       {
         kind: "table",
         isInfo: true,
         what: `The table ${table.name} is catching up${progress(table)}.`,
-        next: [`Its rows are older than the topic until then.${left}`],
+        next: [`Until then its rows are older than the topic.${left}`],
       },
     ];
   }
@@ -153,8 +153,8 @@ function ofPipeline(pipeline) {
     return [
       {
         kind: "pipeline",
-        what: `The pipeline ${pipeline.app} has said nothing${since}: its counters stand still.`,
-        next: ["It goes on at its last commit when it is started again: ", STATUS],
+        what: `The pipeline ${pipeline.app} has not reported${since}: its counters do not change.`,
+        next: ["After a restart it continues from its last commit: ", STATUS],
       },
     ];
   }
@@ -163,8 +163,8 @@ function ofPipeline(pipeline) {
       {
         kind: "pipeline",
         isInfo: true,
-        what: `How far the pipeline ${pipeline.app} is behind ${pipeline.source} is not known yet.`,
-        next: ["It says so with one of its next reports, every two seconds."],
+        what: `The lag of the pipeline ${pipeline.app} behind ${pipeline.source} is not known yet.`,
+        next: ["The pipeline reports every two seconds."],
       },
     ];
   }
@@ -178,10 +178,10 @@ function ofPipeline(pipeline) {
         what: `The pipeline ${pipeline.app} is ${count(pipeline.lag)} records behind ${pipeline.source}.`,
         next: [
           pipeline.rate > 0
-            ? `At ${count(pipeline.rate)} a second it takes ${lasting(needs * 1000)} if nothing more comes.`
+            ? `At ${count(pipeline.rate)} records per second it catches up in ${lasting(needs * 1000)}, if no more arrive.`
             : isStarting
-              ? `It has just started, in generation ${pipeline.generation}, and goes on at its last commit.`
-              : "It reads nothing just now: look at its log with ",
+              ? `It has just started, in generation ${pipeline.generation}, and continues from its last commit.`
+              : "It reads nothing now: find its log with ",
           ...(pipeline.rate > 0 || isStarting ? [] : [STATUS]),
         ],
       },
@@ -196,7 +196,7 @@ function ofTopic(topic) {
       {
         kind: "topic",
         what: `${topic.name}: ${count(topic.leaderless)} of ${count(topic.partitions)} partitions have no leader.`,
-        next: ["They can't be read or written until a broker that has them is back: ", STATUS],
+        next: ["They can't be read or written until a broker with a replica is back: ", STATUS],
       },
     ];
   }
@@ -204,7 +204,7 @@ function ofTopic(topic) {
     return [
       {
         kind: "topic",
-        what: `${topic.name}: ${count(topic.under_replicated)} of ${count(topic.partitions)} partitions have fewer copies than they should.`,
+        what: `${topic.name}: ${count(topic.under_replicated)} of ${count(topic.partitions)} partitions have too few in-sync replicas.`,
         next: ["A broker is down or slow: ", STATUS],
       },
     ];

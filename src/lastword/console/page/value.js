@@ -1,6 +1,6 @@
 /**
- * A value as a person reads it: JSON folded and coloured, text, or bytes. What is large is folded and made only when
- * somebody opens it, so a value of a megabyte costs what is seen of it.
+ * A value as a person reads it: JSON folded and coloured, text, or bytes. A large part is folded, and made only when the
+ * reader opens it: a value of a megabyte costs only its visible part.
  */
 
 import { h } from "./dom.js";
@@ -37,7 +37,7 @@ export function valueView(row, codec) {
   );
 }
 
-/** One of several ways to show the same, made when it is chosen. */
+/** One of several forms of the same value, made when it is chosen. */
 function choice(name, ways) {
   const place = h("div", { class: "chosen" });
   const buttons = Object.entries(ways).map(([label, make]) => {
@@ -58,7 +58,7 @@ function choice(name, ways) {
 
 function textView(text) {
   return text === ""
-    ? h("p", { class: "soft" }, "Empty text: a value, and no tombstone.")
+    ? h("p", { class: "soft" }, "Empty text: a value, not a tombstone.")
     : piecewise(text, { tag: "pre" });
 }
 
@@ -84,14 +84,14 @@ function folded(text, start, end, kind, label, depth) {
   const [open, close] = kind === "object" ? "{}" : "[]";
   if (!members.length) return h("div", { class: "leaf" }, label, h("span", { class: "literal" }, open + close));
   const what = kind === "object" ? "name" : "item";
-  const told = `${more === null ? count(members.length) : `more than ${AT_A_TIME}`} ${what}${members.length === 1 ? "" : "s"}`;
+  const size = `${more === null ? count(members.length) : `more than ${AT_A_TIME}`} ${what}${members.length === 1 ? "" : "s"}`;
   const inside = h("div", { class: "inside", hidden: true });
   const button = h(
     "button",
     { type: "button", class: "fold", "aria-expanded": "false" },
     h("span", { class: "arrow", "aria-hidden": "true" }),
     label,
-    h("span", { class: "soft" }, `${open} ${told} ${close}`),
+    h("span", { class: "soft" }, `${open} ${size} ${close}`),
   );
   const toggle = () => {
     const isOpen = button.getAttribute("aria-expanded") === "true";
@@ -126,7 +126,7 @@ function unquoted(text) {
 
 function bytesView(base64) {
   const raw = unbase64(base64);
-  if (!raw.length) return h("p", { class: "soft" }, "No bytes: a value, and no tombstone.");
+  if (!raw.length) return h("p", { class: "soft" }, "No bytes: a value, not a tombstone.");
   return choice("Form of the bytes", { Hex: () => hex(raw), Base64: () => piecewise(base64, { tag: "pre" }) });
 }
 
@@ -136,9 +136,9 @@ function hex(raw) {
   const button = h("button", { type: "button", class: "quiet more", on: { click: () => add() } });
   const add = () => {
     const end = Math.min(raw.length, at + HEX_BYTES);
-    const told = [];
-    for (; at < end; at += 16) told.push(hexLine(raw, at));
-    lines.append(`${told.join("\n")}\n`);
+    const added = [];
+    for (; at < end; at += 16) added.push(hexLine(raw, at));
+    lines.append(`${added.join("\n")}\n`);
     at = end;
     if (at >= raw.length) return button.remove();
     button.textContent = `Show more: ${count(raw.length - at)} bytes are left`;

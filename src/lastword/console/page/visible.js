@@ -1,6 +1,6 @@
 /**
- * Text that hides nothing: characters without a shape are shown as a sign, and those that turn the direction of what
- * follows are shown instead of obeyed, so that a value can't look like another one.
+ * Text that hides nothing: invisible characters are shown as signs, and so are characters that change the direction of
+ * text. So a value can't look like another one.
  */
 
 import { h } from "./dom.js";
@@ -18,10 +18,10 @@ const NAMES =
 export function visible(text) {
   const nodes = document.createDocumentFragment();
   let at = 0;
-  for (const found of text.matchAll(HIDDEN)) {
-    if (found.index > at) nodes.append(text.slice(at, found.index));
-    nodes.append(sign(found[0]));
-    at = found.index + found[0].length;
+  for (const match of text.matchAll(HIDDEN)) {
+    if (match.index > at) nodes.append(text.slice(at, match.index));
+    nodes.append(sign(match[0]));
+    at = match.index + match[0].length;
   }
   if (at < text.length) nodes.append(text.slice(at));
   return nodes;
@@ -34,17 +34,17 @@ function sign(run) {
   return h("span", { class: "sign", title: name }, run.length > 1 ? `${shape}×${run.length}` : shape);
 }
 
-/** A key, or any short text of others, in its own direction. */
+/** A key, or another short foreign text, in its own direction. */
 export function isolated(text, props = {}) {
   return h("bdi", props, text.trim() === "" ? blank(text) : visible(text));
 }
 
-/** A name of nothing that can be seen is still a name, and something to press. */
+/** A blank name is shown as a sign, so that it can be seen and clicked. */
 function blank(text) {
   return h("span", { class: "sign" }, text === "" ? "empty" : text.length > 1 ? `blank×${text.length}` : "blank");
 }
 
-/** A long text that shows its beginning, and more of it when asked. */
+/** A long text: its beginning, and a button that shows more. */
 export function piecewise(text, { piece = PIECE, tag = "span", props = {} } = {}) {
   const element = h(tag, { dir: "auto", ...props });
   let at = 0;

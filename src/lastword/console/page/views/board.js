@@ -1,4 +1,4 @@
-/** The leaderboard: who does what, live and in order; ranks that change are seen to change. */
+/** The leaderboard: the teams in order, live; a change of rank is animated. */
 
 import { isAborted, json } from "../api.js";
 import { flaggedPerSecond, remember } from "../board_memory.js";
@@ -24,15 +24,15 @@ const CELLS = [
   { name: "team", isHead: true },
   { name: "badges", class: "badges" },
   { name: "actions", class: "num", label: "Actions" },
-  { name: "actions_per_s", class: "num soft", label: "a second" },
+  { name: "actions_per_s", class: "num soft", label: "per second" },
   { name: "processed", class: "num", label: "Processed" },
-  { name: "processed_per_s", class: "num soft", label: "a second" },
+  { name: "processed_per_s", class: "num soft", label: "per second" },
   { name: "flagged", class: "num", label: "Flagged" },
-  { name: "line", class: "cell-line", label: "Flagged, lately" },
-  { name: "lag", class: "num", label: "Behind" },
+  { name: "line", class: "cell-line", label: "Flagged, recently" },
+  { name: "lag", class: "num", label: "Lag" },
   { name: "refused", class: "num", label: "Refused" },
 ];
-const NOT_NOW = "not known just now";
+const NOT_NOW = "not known now";
 
 export function openBoard(_route, shell) {
   let board = null;
@@ -46,12 +46,12 @@ export function openBoard(_route, shell) {
       { name: "Team" },
       { name: "Badges" },
       { name: "Actions", class: "num" },
-      { name: "/s", class: "num", hint: "actions a second" },
+      { name: "/s", class: "num", hint: "actions per second" },
       { name: "Processed", class: "num" },
-      { name: "/s", class: "num", hint: "processed a second" },
+      { name: "/s", class: "num", hint: "users processed per second" },
       { name: "Flagged", class: "num" },
-      { name: "Flagged /s, lately" },
-      { name: "Behind", class: "num", hint: "records of new_users not read yet" },
+      { name: "Flagged /s, recently" },
+      { name: "Lag", class: "num", hint: "records of new_users not read yet" },
       { name: "Refused", class: "num" },
     ],
     { class: "sheet board", "data-narrow": "cards" },
@@ -63,9 +63,9 @@ export function openBoard(_route, shell) {
 
   let stream = null;
   const listen = () => {
-    stream = openStream(wanted);
+    stream = openStream(subscription);
   };
-  const wanted = {
+  const subscription = {
     path: "/board/changes",
     onState: (next) => {
       state = next;
@@ -80,14 +80,14 @@ export function openBoard(_route, shell) {
       soon(draw);
     },
   };
-  // A team that does nothing has no news: its line goes on all the same.
+  // An idle team sends nothing, but its line continues.
   const end = everySecond(() => {
     begin();
     if (board && state?.name === "live") remember(board);
     draw();
   });
 
-  /** As soon as it is known that there is a board: a browser takes every 404 for an error. */
+  /** Opens the stream as soon as the board is known to exist: a browser logs every 404 as an error. */
   function begin() {
     const { value, problem } = shell.cluster;
     if (stream === null && (value || problem) && value?.board !== false) listen();
@@ -97,8 +97,8 @@ export function openBoard(_route, shell) {
     if (reading === total || total === 0) return refused.draw(total === 0 ? { counts: [], last: [] } : null);
     reading = total;
     try {
-      const told = await json("/board/refused");
-      soon(() => refused.draw(told));
+      const answer = await json("/board/refused");
+      soon(() => refused.draw(answer));
     } catch (failure) {
       reading = null;
       if (!isAborted(failure)) refused.fail(failure);
@@ -112,10 +112,10 @@ export function openBoard(_route, shell) {
           place,
           note(
             "absent",
-            "This server keeps no board.",
-            "Start it with one: ",
+            "This server has no board.",
+            "Start the server with a board: ",
             h("code", {}, "lastword serve --board …"),
-            ", or everything at once: ",
+            ", or start everything: ",
             h("code", {}, "lastword up --detach"),
           ),
         );
@@ -141,9 +141,9 @@ export function openBoard(_route, shell) {
       facts,
       plural(board.teams.length, "team"),
       ` · ${first} leads · ${plural(board.refused.total, "record")} refused`,
-      board.missed ? ` · ${count(board.missed)} expired before they were counted` : "",
+      board.missed ? ` · ${plural(board.missed, "record")} expired before the count` : "",
       ` · as of ${hour(board.at)}`,
-      board.state === "ready" ? "" : " · parts of it can't be read now: lag and rates are not known",
+      board.state === "ready" ? "" : " · a part of the board can't be read now: lag and rates are unknown",
     );
   }
 
@@ -184,7 +184,7 @@ export function openBoard(_route, shell) {
 function make(team) {
   const { element, cells } = line(CELLS, { "data-team": team.team });
   const name = h("span", {}, isolated(team.team));
-  const reset = h("span", { class: "tag reset", title: "its counters went back", hidden: true }, "reset");
+  const reset = h("span", { class: "tag reset", title: "the counters of this team went back", hidden: true }, "reset");
   const kind = h("span", { class: "soft small kind" });
   cells.team.append(name, kind, reset);
   const spark = sparkline({ clips: true });
@@ -203,9 +203,9 @@ function update(element, team) {
   drawBadges(element.made, team);
   setText(cells.actions, count(team.actions));
   setFigure(cells.actions_per_s, team.actions_per_s, rate, NOT_NOW);
-  setFigure(cells.processed, team.processed, count, "it has written no valid stats record");
+  setFigure(cells.processed, team.processed, count, "this team has written no valid stats record");
   setFigure(cells.processed_per_s, team.processed_per_s, rate, NOT_NOW);
-  setFigure(cells.flagged, team.flagged, count, "it has written no valid stats record");
+  setFigure(cells.flagged, team.flagged, count, "this team has written no valid stats record");
   setFigure(cells.lag, team.lag, count, NOT_NOW);
   setText(cells.refused, count(team.refused));
   const points = flaggedPerSecond(team.team);
@@ -213,8 +213,8 @@ function update(element, team) {
   spark.draw(
     points,
     known.length > 1
-      ? `Flagged a second by ${team.team}, lately: ${rate(known.at(-1).value)}, at most ${rate(Math.max(...known.map((each) => each.value)))}`
-      : `Flagged a second by ${team.team}: not enough seen yet`,
+      ? `Flagged per second by ${team.team}, recently: ${rate(known.at(-1).value)}, at most ${rate(Math.max(...known.map((each) => each.value)))}`
+      : `Flagged per second by ${team.team}: not enough data yet`,
   );
 }
 
@@ -225,7 +225,7 @@ function drawBadges(made, team) {
   const earned = new Map(team.badges.map((badge) => [badge.name, badge.earned]));
   fill(
     made.cells.badges,
-    BADGES.map(([name, symbol, told]) => {
+    BADGES.map(([name, symbol, meaning]) => {
       const at = earned.get(name);
       return isKnown(at)
         ? h(
@@ -233,14 +233,14 @@ function drawBadges(made, team) {
             {
               class: "badge",
               role: "img",
-              "aria-label": `${told}, since ${moment(at)}`,
-              title: `${told}, since ${moment(at)}`,
+              "aria-label": `${meaning}, since ${moment(at)}`,
+              title: `${meaning}, since ${moment(at)}`,
             },
             symbol,
           )
         : h(
             "span",
-            { class: "badge none", role: "img", "aria-label": `not yet: ${told}`, title: `not yet: ${told}` },
+            { class: "badge none", role: "img", "aria-label": `not yet: ${meaning}`, title: `not yet: ${meaning}` },
             "·",
           );
     }),

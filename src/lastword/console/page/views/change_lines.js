@@ -1,4 +1,4 @@
-/** The lines of the changes, each an element that is used again and again. */
+/** The lines of the changes; their elements are reused. */
 
 import { fill, h, setAttribute, setText } from "../dom.js";
 import { bytes, setSince, since } from "../format.js";
@@ -17,14 +17,14 @@ const CELLS = [
   { name: "place", class: "num mono" },
   { name: "time", class: "num" },
 ];
-// More new lines at once are not lit up: all of it would be. More than the second are a flood.
+// More new lines than FEW are not highlighted: the whole list would be. More than FLOOD are a flood.
 const FEW = 10;
 const FLOOD = 25;
 const AT_ONCE = 24;
 
 /**
- * Lines that are used again: at a thousand changes a second, elements that come and go would be most of the work. A line
- * that stays keeps its element; the ones that fall off at the end become the new ones at the top.
+ * Lines that reuse their elements: at a thousand changes per second, making and removing elements would be most of the
+ * work. A line that stays keeps its element; elements that fall off at the end become the new ones at the top.
  */
 export class ChangeLines {
   constructor(body) {
@@ -35,8 +35,8 @@ export class ChangeLines {
   }
 
   /**
-   * Shows as many as there is time for: in a flood only the newest, which is all that an eye can follow, and when it is calm
-   * more with each painting. True when there are more to come.
+   * Shows as many lines as there is time for: in a flood only the newest, otherwise more with each painting. True when
+   * there are more to show.
    * @param {import("../feed.js").Change[]} all
    */
   show(all) {
@@ -105,9 +105,9 @@ function fillLine(element, change) {
       ? h("span", { class: "soft small" }, change.isSwept ? "found by a sweep" : "tombstone")
       : change.error !== null
         ? h("span", { class: "warned small" }, "not readable")
-        : change.told === ""
+        : change.beginning === ""
           ? h("span", { class: "soft small" }, "empty")
-          : previewNode(change.told, change.isCut),
+          : previewNode(change.beginning, change.isCut),
   );
   setText(cells.size, change.isDelete ? "" : bytes(change.size));
   setText(table, change.table);

@@ -1,4 +1,4 @@
-/** The live feed of puts and deletes, the newest on top: pause it, filter it, and go on without loss. */
+/** The live feed of puts and deletes, the newest first: it can be paused, filtered and resumed without loss. */
 
 import { fill, h, setAttribute, setText } from "../dom.js";
 import { Feed, MOST_SHOWN, MOST_WAITING } from "../feed.js";
@@ -17,7 +17,7 @@ export function openChanges(route, shell) {
   const parts = frame();
   const rows = new ChangeLines(parts.body);
   let isOpen = false;
-  let asked = "";
+  let ownAddress = "";
 
   parts.pause.addEventListener("click", () => {
     if (feed.isPaused) feed.resume();
@@ -46,32 +46,32 @@ export function openChanges(route, shell) {
     soon(draw);
   }
 
-  /** What is looked for is in the address, so that it can be sent to somebody. Only a person's choice changes it. */
+  /** Writes the filter into the address, which can be shared. Only a choice of the reader changes it. */
   function address() {
-    // This view stays on the page while the next one is fetched.
+    // This view stays on the page while the next view is fetched.
     if (current().view !== "changes") return;
     const chosen = boxes()
       .filter((box) => box.checked)
       .map((box) => box.value);
     const isAll = chosen.length === boxes().length;
-    asked = href(["changes"], {
+    ownAddress = href(["changes"], {
       tables: isAll ? null : chosen.join(","),
       filter: parts.filter.value,
       kind: parts.kind.value === "all" ? null : parts.kind.value,
     });
-    go(asked, { replace: true });
+    go(ownAddress, { replace: true });
   }
 
   const boxes = () => [...parts.tables.querySelectorAll("input")];
 
-  /** Begins as soon as the tables are known, and anew when others are chosen. */
+  /** Starts as soon as the tables are known, and again when other tables are chosen. */
   function begin() {
-    const known = shell.tables.value?.tables;
-    if (!known?.length) return;
-    const names = known.map((table) => table.name);
+    const tables = shell.tables.value?.tables;
+    if (!tables?.length) return;
+    const names = tables.map((table) => table.name);
     if (parts.tables.dataset.names !== names.join()) {
       parts.tables.dataset.names = names.join();
-      const wanted = route.query.get("tables")?.split(",") ?? names;
+      const selected = route.query.get("tables")?.split(",") ?? names;
       fill(
         parts.tables,
         h("legend", {}, "Tables"),
@@ -79,7 +79,7 @@ export function openChanges(route, shell) {
           h(
             "label",
             {},
-            h("input", { type: "checkbox", value: name, checked: wanted.includes(name) }),
+            h("input", { type: "checkbox", value: name, checked: selected.includes(name) }),
             ` ${name}`,
           ),
         ),
@@ -102,19 +102,19 @@ export function openChanges(route, shell) {
   }
 
   function follow(next) {
-    if (location.hash === asked) return;
+    if (location.hash === ownAddress) return;
     route = next;
     parts.filter.value = next.query.get("filter") ?? "";
     parts.kind.value = KINDS[next.query.get("kind")] ? next.query.get("kind") : "all";
     feed.setFilter({ text: parts.filter.value, kind: parts.kind.value });
-    const wanted = next.query.get("tables")?.split(",");
-    for (const box of boxes()) box.checked = wanted?.includes(box.value) ?? true;
+    const selected = next.query.get("tables")?.split(",");
+    for (const box of boxes()) box.checked = selected?.includes(box.value) ?? true;
     if (isOpen) choose();
   }
 
   function draw() {
     begin();
-    setText(parts.pause, feed.isPaused ? "Go on" : "Pause");
+    setText(parts.pause, feed.isPaused ? "Resume" : "Pause");
     setAttribute(parts.pause, "data-paused", feed.isPaused);
     const waits = feed.isPaused ? feed.waits : null;
     setAttribute(parts.waiting, "data-waiting", waits);
@@ -123,7 +123,7 @@ export function openChanges(route, shell) {
       !feed.isPaused
         ? ""
         : feed.isFull
-          ? `${count(MOST_WAITING)} wait, and more in Kafka: they are read from there when you go on`
+          ? `Paused: ${count(MOST_WAITING)} changes wait, and more in Kafka; Resume reads them`
           : `Paused: ${plural(waits, "change")} wait${waits === 1 ? "s" : ""}`,
     );
     setAttribute(parts.seen, "data-seen", feed.seen);
@@ -133,9 +133,9 @@ export function openChanges(route, shell) {
       fill(
         parts.gap,
         h("b", {}, "There is a gap: "),
-        "a table was built again, or the log no longer has what came meanwhile, ",
+        "a table was rebuilt, or the log has lost changes, ",
         since(feed.hadGap),
-        ". What is listed after that is whole.",
+        ". The changes listed after that are complete.",
       );
     const nothing = nothingShown();
     if (nothing) {
@@ -146,11 +146,11 @@ export function openChanges(route, shell) {
     }
     delete parts.place.dataset.nothing;
     if (!parts.sheet.isConnected) fill(parts.place, parts.sheet);
-    if (rows.show(feed.shown)) soon(draw);
+    if (rows.show(feed.changes)) soon(draw);
   }
 
   function nothingShown() {
-    if (feed.shown.length) return null;
+    if (feed.changes.length) return null;
     const { tables } = shell;
     if (!tables.value)
       return tables.problem
@@ -167,10 +167,10 @@ export function openChanges(route, shell) {
       words: `quiet ${isFiltered}`,
       element: note(
         "empty",
-        isFiltered ? "No change has matched yet." : "Nothing has changed since you came.",
+        isFiltered ? "No change has matched yet." : "No change since you opened this view.",
         "Listening since ",
-        since(feed.begun ?? Date.now()),
-        ". A change appears here as it is applied.",
+        since(feed.openedAt ?? Date.now()),
+        ". A change appears here as soon as it is applied.",
       ),
     };
   }
@@ -195,12 +195,12 @@ function frame() {
   const { element: sheetElement, body } = sheet(
     "Changes",
     [
-      { name: "What" },
+      { name: "Change" },
       { name: "Key" },
       { name: "Value" },
       { name: "Size", class: "num" },
       { name: "Table" },
-      { name: "Place", class: "num", hint: "partition:offset" },
+      { name: "Offset", class: "num", hint: "partition:offset" },
       { name: "Written", class: "num" },
     ],
     { class: "sheet lines feed" },

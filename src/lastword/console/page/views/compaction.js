@@ -1,4 +1,4 @@
-/** Compaction on demand: what it will do, how it goes, and what it came to. */
+/** Compaction on demand: what it does, its progress, and its result. */
 
 import { json } from "../api.js";
 import { announce, fill, h, setAttribute, setText } from "../dom.js";
@@ -7,34 +7,34 @@ import { refusedNote } from "../notes.js";
 import { card, figure } from "../parts.js";
 
 const STEPS = {
-  look: "looking at its settings",
-  count: "counting its records",
-  journal: "noting the settings that it will put back",
-  alter: "changing settings for the while",
-  nudge: "closing the segments that are written to",
-  abort: "closing the segments that are written to",
+  look: "reading the settings",
+  count: "counting the records",
+  journal: "saving the settings to put them back later",
+  alter: "changing settings temporarily",
+  nudge: "closing the open segments",
+  abort: "closing the open segments",
   wait: "waiting for Kafka's cleaner",
   restore: "putting the settings back",
   forget: "putting the settings back",
-  recount: "counting what is left",
+  recount: "counting the remaining records",
 };
 
 /** @param {{isLocal: () => boolean|null, onAsked: () => void}} how */
 export function compactionPart(name, { isLocal, onAsked }) {
   const button = h("button", { type: "button", class: "main", on: { click: compact } }, "Compact now");
   const why = h("p", { class: "soft small" });
-  const said = h("div", { "aria-live": "polite" });
+  const message = h("div", { "aria-live": "polite" });
   const result = h("div", {});
   const element = card(
     "Compaction",
     h(
       "p",
       {},
-      "Kafka compacts in its own time. This makes it do so now: settings are changed for the while and put back.",
+      "Kafka compacts a topic from time to time. This makes it compact now: settings are changed, and then put back.",
     ),
     h("div", { class: "buttons" }, button),
     why,
-    said,
+    message,
     result,
   );
   let isSending = false;
@@ -43,13 +43,13 @@ export function compactionPart(name, { isLocal, onAsked }) {
   async function compact() {
     isSending = true;
     button.disabled = true;
-    said.replaceChildren();
+    message.replaceChildren();
     try {
       await json(`/topics/${encodeURIComponent(name)}/compact`, { method: "POST", isAsked: true });
-      announce("Compaction has begun.");
+      announce("Compaction has started.");
     } catch (failure) {
-      if (!said.isConnected) announce(`${name} is not compacted: ${failure.message}`);
-      said.replaceChildren(refusedNote(failure));
+      if (!message.isConnected) announce(`${name} was not compacted: ${failure.message}`);
+      message.replaceChildren(refusedNote(failure));
     }
     isSending = false;
     onAsked();
@@ -58,11 +58,11 @@ export function compactionPart(name, { isLocal, onAsked }) {
   function draw({ cleanup_policy: policy, compaction, state }) {
     const reason =
       isLocal() === false
-        ? "Only on a local cluster of lastword's: elsewhere it is for its owner."
+        ? "Only for a local cluster of lastword: compact other clusters with lastword topic compact."
         : !(policy ?? "").includes("compact")
-          ? `Not for this topic: its policy is ${policy ?? "unknown"}.`
+          ? `Not for this topic: its cleanup.policy is ${policy ?? "unknown"}.`
           : state !== "connected"
-            ? "Not while Kafka does not answer."
+            ? "Not possible while Kafka does not answer."
             : null;
     button.disabled = isSending || reason !== null || compaction?.state === "running";
     setText(button, compaction?.state === "running" ? "Compacting …" : "Compact now");
@@ -71,14 +71,14 @@ export function compactionPart(name, { isLocal, onAsked }) {
     if (before === "running" && compaction?.state !== "running")
       announce(compaction?.state === "done" ? "Compaction is done." : "Compaction has failed.");
     before = compaction?.state ?? null;
-    if (!compaction) return fill(result, h("p", { class: "soft small" }, "Not asked for since the server started."));
+    if (!compaction) return fill(result, h("p", { class: "soft small" }, "Not compacted here since the server started."));
     if (compaction.state === "running")
       return fill(
         result,
         h(
           "p",
           { role: "status" },
-          `Since ${lasting(now() - compaction.began)}: ${STEPS[compaction.step] ?? compaction.step ?? "it has begun"}.`,
+          `Since ${lasting(now() - compaction.began)}: ${STEPS[compaction.step] ?? compaction.step ?? "started"}.`,
         ),
       );
     if (compaction.state === "failed") {
@@ -87,8 +87,8 @@ export function compactionPart(name, { isLocal, onAsked }) {
         h(
           "div",
           { class: "refused", role: "alert" },
-          h("p", {}, h("b", {}, "It failed: "), compaction.why ?? "no reason is known"),
-          h("p", { class: "small" }, "See why it does not compact: ", h("code", {}, `lastword topic compact ${name}`)),
+          h("p", {}, h("b", {}, "Failed: "), compaction.why ?? "the reason is unknown"),
+          h("p", { class: "small" }, "For details run: ", h("code", {}, `lastword topic compact ${name}`)),
         ),
       );
     }
@@ -98,7 +98,7 @@ export function compactionPart(name, { isLocal, onAsked }) {
 }
 
 function outcome({ before, after, began, ended, why }) {
-  const line = (label, field, tell) => {
+  const line = (label, field, format) => {
     const from = before?.[field],
       to = after?.[field];
     const less = isKnown(from) && isKnown(to) && from > 0 ? (from - to) / from : null;
@@ -109,9 +109,9 @@ function outcome({ before, after, began, ended, why }) {
       h(
         "dd",
         {},
-        figure(from, tell, "not known before"),
+        figure(from, format, "not known before"),
         " → ",
-        figure(to, tell, "not known after"),
+        figure(to, format, "not known after"),
         less > 0 ? h("span", { class: "soft" }, ` (${share(less)} less)`) : null,
       ),
     );

@@ -1,4 +1,4 @@
-/** One row: its value, since when it is so and where it stands in the log; changed, deleted or not there, it says so. */
+/** One row: its value, its time and its place in the log; or a note that it was deleted or does not exist. */
 
 import { isAborted, text } from "../api.js";
 import { announce, fill, h, setText } from "../dom.js";
@@ -13,8 +13,8 @@ import { onToken } from "../token.js";
 import { isolated } from "../visible.js";
 import { deleteRow, editRow } from "./edit.js";
 
-/** @param {{name: string, standing: import("../poll.js").Poll, onClose: () => void}} of */
-export function openDetail({ name, standing, onClose }) {
+/** @param {{name: string, status: import("../poll.js").Poll, onClose: () => void}} of */
+export function openDetail({ name, status, onClose }) {
   let key = null;
   /** @type {import("../row.js").Row|null} */
   let row = null;
@@ -24,33 +24,33 @@ export function openDetail({ name, standing, onClose }) {
   let changes = 0;
   let ack = null;
   let reading = null;
-  /** Where the changes begin that come by `apply`: an older answer would lack what lies between. */
-  let begin = null;
-  /** How far the last answer had read. */
-  let seen = null;
+  /** The position at which the changes of `apply` start: an older answer would miss the changes between. */
+  let startPosition = null;
+  /** The position of the last answer. */
+  let answerPosition = null;
   let isClosed = false;
 
   const title = h("h2", { tabindex: "-1" });
   const edit = h("button", { type: "button", on: { click: () => write(editRow) } }, "Edit");
   const remove = h("button", { type: "button", on: { click: () => write(deleteRow) } }, "Delete");
   const close = h("button", { type: "button", class: "quiet", on: { click: onClose } }, "Close");
-  const said = h("div", { "aria-live": "polite" });
+  const message = h("div", { "aria-live": "polite" });
   const body = h("div", { class: "lightable" });
   const element = h(
     "section",
     { class: "card detail", "data-detail": "", hidden: true },
     h("div", { class: "card-head" }, title, h("div", { class: "head-end" }, edit, remove, close)),
-    h("div", { class: "card-body" }, said, body),
+    h("div", { class: "card-body" }, message, body),
   );
 
   const forget = onToken(() => problem?.status === 401 && read());
 
   async function write(how) {
-    const done = await how({ name, codecs: standing.value, row: row ?? { key } });
+    const done = await how({ name, codecs: status.value, row: row ?? { key } });
     if (done) acknowledge(done);
   }
 
-  /** A write was acknowledged: it is said where it stands, and what is shown is at least as new. */
+  /** A write was acknowledged: shows its partition and offset, and a row that is at least as new. */
   function acknowledge(done) {
     ack = done;
     announce(`${done.verb} at ${done.partition}:${done.offset}.`);
@@ -72,40 +72,40 @@ export function openDetail({ name, standing, onClose }) {
   async function read() {
     reading?.abort();
     reading = new AbortController();
-    const mine = reading;
+    const attempt = reading;
     try {
-      if (!standing.value) await standing.asked();
-      if (!standing.value) throw standing.problem;
-      // The first row from this key on is the one, or there is none: to ask for a row that is not there would be an error in the browser's eyes.
-      const position = later(begin, ack?.key === key ? ack.position : null);
+      if (!status.value) await status.asked();
+      if (!status.value) throw status.problem;
+      // Asks for the first row from this key on: a browser would log the 404 of a missing row as an error.
+      const position = later(startPosition, ack?.key === key ? ack.position : null);
       const asked = new URLSearchParams({ start: key, limit: "1", ...(position ? { min_position: position } : {}) });
       const answer = pageOf(
-        await text(`/tables/${encodeURIComponent(name)}/rows?${asked}`, { signal: mine.signal }),
-        standing.value.key,
+        await text(`/tables/${encodeURIComponent(name)}/rows?${asked}`, { signal: attempt.signal }),
+        status.value.key,
       );
-      if (mine.signal.aborted) return;
+      if (attempt.signal.aborted) return;
       problem = null;
-      seen = answer.position;
-      // Once reached, it is asked for no more: a topic that is made again begins at lower offsets.
+      answerPosition = answer.position;
+      // Once reached, the position is not asked for again: a recreated topic starts at lower offsets.
       if (ack?.key === key) ack = { ...ack, position: null };
-      const [found] = answer.rows;
-      isMissing = found?.key !== key;
-      if (!isMissing) take(found);
-      // It is gone, unless it was written after this answer.
-      else if (row && !row.isTombstone && (offsetsOf(seen).get(row.partition) ?? 0) > row.offset) row = null;
+      const [answerRow] = answer.rows;
+      isMissing = answerRow?.key !== key;
+      if (!isMissing) take(answerRow);
+      // The row was deleted, unless it was written after this answer.
+      else if (row && !row.isTombstone && (offsetsOf(answerPosition).get(row.partition) ?? 0) > row.offset) row = null;
     } catch (failure) {
-      if (isAborted(failure) || mine.signal.aborted) return;
+      if (isAborted(failure) || attempt.signal.aborted) return;
       problem = failure;
       if (!(failure.status >= 400 && failure.status < 500))
-        setTimeout(() => mine === reading && !mine.signal.aborted && read(), 2000);
+        setTimeout(() => attempt === reading && !attempt.signal.aborted && read(), 2000);
     }
     soon(draw);
   }
 
-  function take(found) {
-    // What comes late from one way may be older than what came by the other.
-    if (row && row.partition === found.partition && row.offset > found.offset) return;
-    row = found;
+  function take(answerRow) {
+    // A late answer may be older than a change of the stream, and the other way round.
+    if (row && row.partition === answerRow.partition && row.offset > answerRow.offset) return;
+    row = answerRow;
     problem = null;
   }
 
@@ -113,7 +113,7 @@ export function openDetail({ name, standing, onClose }) {
     element.hidden = key === null;
     if (key === null) return;
     fill(
-      said,
+      message,
       ack && ack.key === key
         ? h(
             "p",
@@ -125,19 +125,19 @@ export function openDetail({ name, standing, onClose }) {
     );
     const isGone = row?.isTombstone ?? false;
     remove.disabled = !row || isGone;
-    setText(edit, row && !isGone ? "Edit" : "Write it");
+    setText(edit, row && !isGone ? "Edit" : "Write");
     if (row === drawn && row !== null && !problem) return;
     drawn = row;
     if (isGone) fill(body, deleted(row));
     else if (row)
-      fill(body, facts(row, standing.value?.value ?? "json", changes), valueView(row, standing.value?.value ?? "json"));
+      fill(body, facts(row, status.value?.value ?? "json", changes), valueView(row, status.value?.value ?? "json"));
     else if (isMissing)
       fill(
         body,
         note(
           "missing",
-          "There is no row of this key.",
-          "It may have been deleted, or never written. If it is written, it appears here.",
+          "There is no row with this key.",
+          "It was deleted, or never written. A new row with this key appears here.",
         ),
       );
     else if (problem) fill(body, problemNote(problem, "This row"));
@@ -149,10 +149,10 @@ export function openDetail({ name, standing, onClose }) {
     element,
     acknowledge,
     focus: () => title.focus(),
-    /** Shows another key; `known` is its row where the page has it. */
+    /** Shows another key; `known` is its row if the page has it. */
     follow: (next, known) => {
       if (next === key) return;
-      // Its answer would be taken for one about the other key.
+      // An answer about the old key would be taken for one about the new key.
       reading?.abort();
       key = next;
       row = known;
@@ -160,19 +160,19 @@ export function openDetail({ name, standing, onClose }) {
       problem = null;
       isMissing = false;
       changes = 0;
-      seen = null;
+      answerPosition = null;
       if (ack?.key !== next) ack = null;
       element.setAttribute("aria-label", `Row ${key}`);
       fill(title, isolated(key ?? ""));
       if (key !== null && (!known || ack)) read();
       soon(draw);
     },
-    /** The changes begin at `position`; `known` is the row in the page that was read there. */
+    /** The changes start at `position`; `known` is the row of the page that was read there. */
     listenFrom: (position, known) => {
-      begin = position;
+      startPosition = position;
       if (key === null) return;
       if (known) take(known);
-      else if (!covers(seen, position)) read();
+      else if (!covers(answerPosition, position)) read();
       soon(draw);
     },
     /** A change of the stream. */
@@ -194,7 +194,7 @@ export function openDetail({ name, standing, onClose }) {
 }
 
 function facts(row, codec, changes) {
-  const fact = (term, ...told) => h("div", {}, h("dt", {}, term), h("dd", {}, ...told));
+  const fact = (term, ...content) => h("div", {}, h("dt", {}, term), h("dd", {}, ...content));
   return h(
     "dl",
     { class: "facts" },
@@ -203,7 +203,7 @@ function facts(row, codec, changes) {
     fact("Offset", count(row.offset)),
     fact("Size", bytes(valueSize(row, codec))),
     row.headers === null ? null : fact("Headers", h("code", {}, row.headers)),
-    changes ? fact("Seen to change", `${plural(changes, "time")} since you opened it`) : null,
+    changes ? fact("Changed", `${plural(changes, "time")} since you opened this row`) : null,
   );
 }
 
@@ -214,7 +214,7 @@ function deleted(row) {
     note(
       "deleted",
       "This row was deleted.",
-      row.isSwept ? "Its tombstone is gone already: the delete was found by a sweep. " : "",
+      row.isSwept ? "Its tombstone was compacted away; a sweep answerRow the delete. " : "",
       "Its last record is the tombstone at ",
       h("code", {}, `${row.partition}:${row.offset}`),
       ", ",

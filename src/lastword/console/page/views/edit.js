@@ -1,6 +1,6 @@
 /**
- * Writing a row: add, edit, delete. A write goes to Kafka and is done when all in-sync replicas have it; the place where it
- * stands is told. A JSON value is sent as the text that was typed, so that no number of it is rounded.
+ * Writing a row: add, edit, delete. A write goes to Kafka and is done when all in-sync replicas have it; then its
+ * partition and offset are shown. A JSON value is sent as the text that was typed, so that no number is rounded.
  */
 
 import { NoAnswer, json } from "../api.js";
@@ -14,12 +14,12 @@ import { isolated } from "../visible.js";
 
 const LONG = 200_000;
 const FORMS = {
-  json: "JSON. null is a value: to remove the row, delete it.",
+  json: "JSON. null is a value; use Delete to remove the row.",
   string: "Text, as it is. An empty text is a value.",
   bytes: "Bytes as base64.",
   int: "A whole number.",
 };
-// After one of these nobody knows whether the write is in the topic.
+// After one of these errors the write may or may not be in the topic.
 const IN_DOUBT = ["cluster_unreachable", "not_enough_replicas", "topic_changed"];
 const KEY_FORMS = { string: "text", bytes: "bytes as base64", int: "a whole number", json: "JSON" };
 
@@ -29,7 +29,7 @@ const KEY_FORMS = { string: "text", bytes: "bytes as base64", int: "a whole numb
  */
 
 /**
- * Asks for a value, or for a key and a value, and writes them. A write that was sent is waited for, also by a dialog that is closed.
+ * Asks for a value, or for a key and a value, and writes them. Waits for the answer even if the dialog is closed.
  * @returns {Promise<Done|null>} null when nothing was written
  */
 export function editRow({ name, codecs, row }) {
@@ -61,7 +61,7 @@ export function editRow({ name, codecs, row }) {
             h(
               "p",
               { id: "edit-key-form", class: "soft small" },
-              `${KEY_FORMS[codecs.key]}. A row of this key is replaced.`,
+              `${KEY_FORMS[codecs.key]}. An existing row with this key is replaced.`,
             ),
           ]
         : null,
@@ -73,13 +73,13 @@ export function editRow({ name, codecs, row }) {
       const of = isNew ? key.value : row.key;
       const body = bodyOf(value.value, codecs.value);
       const hasHeaders = row?.headers && !row.isTombstone;
-      const told = await (hasHeaders ? post(name, codecs, row, body) : put(name, codecs, of, body));
-      return { verb: "Written", key: of, ...told };
+      const ack = await (hasHeaders ? post(name, codecs, row, body) : put(name, codecs, of, body));
+      return { verb: "Written", key: of, ...ack };
     },
   });
 }
 
-/** Asks whether a row should go, and writes its tombstone. @returns {Promise<Done|null>} */
+/** Asks for confirmation, and writes the tombstone of a row. @returns {Promise<Done|null>} */
 export function deleteRow({ name, codecs, row }) {
   return ask({
     title: ["Delete ", isolated(row.key), "?"],
@@ -90,25 +90,25 @@ export function deleteRow({ name, codecs, row }) {
       h(
         "p",
         {},
-        "A tombstone is written, and the row is gone for every reader of this table. Its older values stay in the log until Kafka compacts it.",
+        "This writes a tombstone, which removes the row for every reader of this table. Older values stay in the log until Kafka compacts it.",
       ),
     ],
     write: async () => {
-      const told = await json(rowPath(name, row.key, codecs.key), { method: "DELETE", isAsked: true });
-      return { verb: "Deleted", key: row.key, ...told };
+      const ack = await json(rowPath(name, row.key, codecs.key), { method: "DELETE", isAsked: true });
+      return { verb: "Deleted", key: row.key, ...ack };
     },
   });
 }
 
 function ask({ title, name, button, style = "main", fields, write }) {
-  const said = h("div", {});
+  const message = h("div", {});
   const submit = h("button", { type: "submit", class: style }, button);
   const form = h(
     "form",
     {},
     h("h2", {}, title),
     fields,
-    said,
+    message,
     h("div", { class: "buttons" }, submit, h("button", { type: "button", on: { click: () => box.close() } }, "Cancel")),
   );
   const box = h("dialog", { "aria-label": name }, form);
@@ -117,7 +117,7 @@ function ask({ title, name, button, style = "main", fields, write }) {
   let sent = Promise.resolve(null);
   async function send() {
     submit.disabled = true;
-    said.replaceChildren(h("p", { class: "soft small", role: "status" }, "Waiting for Kafka …"));
+    message.replaceChildren(h("p", { class: "soft small", role: "status" }, "Waiting for Kafka …"));
     try {
       const done = await write();
       const wasLeft = !box.open;
@@ -125,7 +125,7 @@ function ask({ title, name, button, style = "main", fields, write }) {
       return { ...done, wasLeft };
     } catch (failure) {
       if (!box.open) announce(`${name}: ${isInDoubt(failure) ? "not acknowledged" : "not done"}. ${failure.message}`);
-      said.replaceChildren(refusedNote(failure));
+      message.replaceChildren(refusedNote(failure));
       return null;
     } finally {
       submit.disabled = false;
@@ -154,10 +154,10 @@ const put = (name, codecs, key, body) =>
     headers: { "content-type": "application/json" },
   });
 
-/** Writes a value with the headers that the row has, as a line: PUT writes a record without headers. */
+/** Writes a value with the headers of the row, as a JSON line: PUT writes a record without headers. */
 async function post(name, codecs, row, body) {
   const key = codecs.key === "json" || codecs.key === "int" ? row.key : JSON.stringify(row.key);
-  // Line breaks stand only between the tokens of a JSON text.
+  // In JSON a line break is always between two tokens.
   const value = body.replace(/[\r\n]+/g, " ");
   const { position } = await json(`/tables/${encoded(name)}/rows`, {
     method: "POST",
@@ -169,14 +169,14 @@ async function post(name, codecs, row, body) {
   return { partition, offset: next - 1, position };
 }
 
-/** What a person edits: JSON on several lines with the tokens as they were, or the text itself. */
+/** The text to edit: JSON on several lines with unchanged tokens, or the text itself. */
 function typedOf(row, codec) {
   if (row.value === undefined || row.value === null) return "";
   if (codec !== "json") return codec === "int" ? row.value : JSON.parse(row.value);
   return row.value.length > LONG ? row.value : indented(row.value);
 }
 
-/** What is sent: the value as JSON, in which the API takes every codec. A mistake is said here, before anything is sent. */
+/** The body to send: the value as JSON, which the API takes for every codec. Throws for a mistake, before anything is sent. */
 function bodyOf(typed, codec) {
   if (codec === "string") return JSON.stringify(typed);
   if (codec === "bytes") return JSON.stringify(typed.trim());
@@ -185,8 +185,8 @@ function bodyOf(typed, codec) {
   } catch (failure) {
     throw new Error(
       codec === "int"
-        ? "this is not a whole number"
-        : `this is not JSON: ${failure.message}. Text stands in quotes, like "text".`,
+        ? "this is not a whole number: write it like 42"
+        : `this is not JSON: ${failure.message}. Write text in quotes, like "text".`,
     );
   }
   return typed.trim();

@@ -1,4 +1,4 @@
-/** The first view: is all well, what runs, how much was done, who leads. */
+/** The first view: problems, the flow, the numbers, the leading team. */
 
 import { link } from "../api.js";
 import { remember } from "../board_memory.js";
@@ -14,23 +14,23 @@ import { sparkline } from "../spark.js";
 import { isDeclined } from "../token.js";
 import { troubles } from "../troubles.js";
 
-const NO_STATUS = "no table with the status of a pipeline is served here";
+const NO_STATUS = "no pipeline status is served here";
 
 export function openOverview(_route, shell) {
-  /** Asked for only where there is one, or nobody says whether there is: a browser takes every 404 for an error. */
+  /** Asked for unless the server says that it has no board: a browser logs every 404 as an error. */
   let board = null;
-  const standing = h("p", { class: "soft" });
+  const summary = h("p", { class: "soft" });
   const flow = flowPicture();
   const parts = {
     processed: statPart("users-processed", "Users processed"),
     leader: statPart("leader", "Team in the lead"),
     rows: statPart("rows", "Rows served"),
     bytes: statPart("bytes", "Bytes on disk", true),
-    behind: statPart("behind", "Pipeline behind", true),
+    behind: statPart("behind", "Pipeline lag", true),
   };
   const stats = h(
     "section",
-    { "aria-label": "In figures" },
+    { "aria-label": "Numbers" },
     h(
       "dl",
       { class: "stats" },
@@ -38,13 +38,13 @@ export function openOverview(_route, shell) {
     ),
   );
   const events = h("ol", { class: "events" });
-  const happened = h(
+  const recent = h(
     "section",
-    { class: "card", "aria-label": "What happened last" },
-    h("div", { class: "card-head" }, h("h2", {}, "What happened last")),
+    { class: "card", "aria-label": "Recent events" },
+    h("div", { class: "card-head" }, h("h2", {}, "Recent events")),
     h("div", { class: "card-body" }, events),
   );
-  const body = h("div", { class: "stack" }, loading("what runs"));
+  const body = h("div", { class: "stack" }, loading("the status"));
   const whole = [
     stats,
     h(
@@ -58,45 +58,45 @@ export function openOverview(_route, shell) {
       ),
       h("div", { class: "card-body" }, flow.element),
     ),
-    happened,
+    recent,
   ];
-  const element = h("div", {}, h("div", { class: "head" }, h("h1", {}, "Overview"), standing), body);
+  const element = h("div", {}, h("div", { class: "head" }, h("h1", {}, "Overview"), summary), body);
 
   function draw() {
     const { cluster, tables } = shell;
     if (!cluster.value && !tables.value) {
-      if (tables.problem) fill(body, problemNote(tables.problem, "What runs"));
+      if (tables.problem) fill(body, problemNote(tables.problem, "Status"));
       return;
     }
     if (!whole[0].isConnected) fill(body, whole);
-    const found = troubles({ ...shell, link, isDeclined: isDeclined(), host: location.host });
-    const wrong = found.filter((each) => !each.isInfo).length;
-    const seen = cluster.value;
+    const problems = troubles({ ...shell, link, isDeclined: isDeclined(), host: location.host });
+    const serious = problems.filter((each) => !each.isInfo).length;
+    const answer = cluster.value;
     setText(
-      standing,
+      summary,
       [
-        wrong
-          ? `${plural(wrong, "thing")} ${wrong === 1 ? "is" : "are"} wrong: see above.`
-          : found.length
-            ? "Nothing is wrong, and something is to know: see above."
+        serious
+          ? `${plural(serious, "problem")}: see above.`
+          : problems.length
+            ? "No problems; see the notes above."
             : "All is well.",
-        seen
-          ? `${plural(seen.brokers?.length ?? 0, "broker")}, ${plural(seen.topics?.length ?? 0, "topic")}${seen.is_local ? ", on this machine" : ""}`
-          : "The server says nothing about its cluster.",
+        answer
+          ? `${plural(answer.brokers?.length ?? 0, "broker")}, ${plural(answer.topics?.length ?? 0, "topic")}${answer.is_local ? ", on this machine" : ""}`
+          : "The server has no information about its cluster.",
       ].join(" "),
     );
-    drawProcessed(parts.processed, seen);
-    if (seen && seen.board !== false)
+    drawProcessed(parts.processed, answer);
+    if (answer && answer.board !== false)
       board ??= new Poll("/board", (poll) => {
         if (poll.value) remember(poll.value);
         soon(draw);
       });
     drawLeader(parts.leader, board);
     drawRows(parts.rows, tables.value);
-    drawBytes(parts.bytes, seen);
-    drawBehind(parts.behind, seen);
-    flow.draw(partsOf(seen, tables.value), cluster.isAbsent ? "This server does not tell about its cluster." : null);
-    drawEvents(happened, events, seen);
+    drawBytes(parts.bytes, answer);
+    drawBehind(parts.behind, answer);
+    flow.draw(partsOf(answer, tables.value), cluster.isAbsent ? "This server has no information about its cluster." : null);
+    drawEvents(recent, events, answer);
   }
   draw();
   return {
@@ -124,8 +124,8 @@ function statPart(name, label, hasLine = false) {
   return { element, label: element.firstChild, value, more, spark };
 }
 
-/** Whether what a pipeline told last is about now. */
-const isHeard = (cluster) => cluster.state === "connected" && cluster.pipelines[0].state === "running";
+/** Whether the last report of the pipeline is recent. */
+const hasReported = (cluster) => cluster.state === "connected" && cluster.pipelines[0].state === "running";
 
 function drawProcessed(part, cluster) {
   const pipeline = cluster?.pipelines?.[0];
@@ -134,11 +134,11 @@ function drawProcessed(part, cluster) {
     !pipeline || pipeline.source === "new_users" ? "Users processed" : `Records of ${pipeline.source} processed`,
   );
   setFigure(part.value, pipeline?.valid, count, NO_STATUS);
-  const told = [];
-  if (!pipeline) told.push(cluster ? NO_STATUS : "not told by this server");
-  else if (isHeard(cluster)) told.push(`${rate(pipeline.rate)} · ${count(pipeline.rejected)} malformed`);
-  else told.push("when last heard, ", since(pipeline.at));
-  fill(part.more, told);
+  const details = [];
+  if (!pipeline) details.push(cluster ? NO_STATUS : "unknown to this server");
+  else if (hasReported(cluster)) details.push(`${rate(pipeline.rate)} · ${count(pipeline.rejected)} malformed`);
+  else details.push("at the last report, ", since(pipeline.at));
+  fill(part.more, details);
 }
 
 function drawLeader(part, board) {
@@ -147,7 +147,7 @@ function drawLeader(part, board) {
   if (!first)
     return setText(
       part.more,
-      !board || board.isAbsent ? "no board is served here" : board.value ? "no team yet" : "not known yet",
+      !board || board.isAbsent ? "no board is served here" : board.value ? "no team yet" : "not knownPoints yet",
     );
   fill(
     part.more,
@@ -160,10 +160,10 @@ function drawLeader(part, board) {
 }
 
 function drawRows(part, tables) {
-  const known = (tables?.tables ?? []).filter((table) => isKnown(table.rows));
+  const counted = (tables?.tables ?? []).filter((table) => isKnown(table.rows));
   setFigure(
     part.value,
-    tables && known.length ? known.reduce((sum, table) => sum + table.rows, 0) : null,
+    tables && counted.length ? counted.reduce((sum, table) => sum + table.rows, 0) : null,
     count,
     "no table has been read yet",
   );
@@ -193,31 +193,31 @@ function drawBytes(part, cluster) {
 
 function drawBehind(part, cluster) {
   const pipeline = cluster?.pipelines?.[0];
-  const isNow = pipeline !== undefined && isHeard(cluster);
-  setFigure(part.value, isNow ? pipeline.lag : null, count, pipeline ? "it is not heard" : NO_STATUS);
+  const isNow = pipeline !== undefined && hasReported(cluster);
+  setFigure(part.value, isNow ? pipeline.lag : null, count, pipeline ? "no recent report" : NO_STATUS);
   setText(
     part.more,
     !pipeline
       ? NO_STATUS
       : !isNow
-        ? "it is not heard, so nobody knows"
+        ? "unknown: no recent report"
         : !isKnown(pipeline.lag)
-          ? "it has not said so yet"
+          ? "not reported yet"
           : pipeline.lag
             ? `records of ${pipeline.source} not read yet`
-            : `it has read all of ${pipeline.source}`,
+            : `all of ${pipeline.source} is read`,
   );
   drawLine(part.spark, cluster?.history, "lag", count, "Lag");
 }
 
-function drawLine(spark, history, field, tell, name) {
+function drawLine(spark, history, field, format, name) {
   const points = (history ?? []).map((each) => ({ at: each.at, value: each[field] }));
-  const known = points.filter((point) => isKnown(point.value));
+  const knownPoints = points.filter((point) => isKnown(point.value));
   spark.draw(
     points,
-    known.length > 1
-      ? `${name} over time: from ${tell(known[0].value)} to ${tell(known.at(-1).value)}`
-      : `${name} over time: not enough known yet`,
+    knownPoints.length > 1
+      ? `${name} over time: from ${format(knownPoints[0].value)} to ${format(knownPoints.at(-1).value)}`
+      : `${name} over time: not enough knownPoints yet`,
   );
 }
 

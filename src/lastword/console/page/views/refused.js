@@ -1,4 +1,4 @@
-/** Records that the board refused: how often and why, and the last of them with the beginning of what they hold. */
+/** Records that the board refused: how many and why, and the last of them with the beginning of their value. */
 
 import { fill, h } from "../dom.js";
 import { count, since } from "../format.js";
@@ -7,7 +7,7 @@ import { sheet } from "../parts.js";
 import { href } from "../router.js";
 import { isolated, visible } from "../visible.js";
 
-const SHOWN = 10;
+const FIRST_RECORDS = 10;
 
 export function refusedPart() {
   const body = h("div", { class: "card-body" });
@@ -23,20 +23,20 @@ export function refusedPart() {
     body,
   );
   let all = false;
-  let told = null;
+  let answer = null;
 
   function draw(next) {
     if (next === null) return;
-    told = next;
-    if (!told.counts.length) return fill(body, note("empty", "None was refused."));
-    fill(body, h("div", { class: "refused-split" }, reasons(told.counts), last(told.last)));
+    answer = next;
+    if (!answer.counts.length) return fill(body, note("empty", "No record was refused."));
+    fill(body, h("div", { class: "refused-split" }, reasons(answer.counts), last(answer.last)));
   }
 
   function reasons(counts) {
     const { element: frame, body: rows } = sheet("Refused by reason", [
       { name: "Team" },
       { name: "Reason" },
-      { name: "How often", class: "num" },
+      { name: "Records", class: "num" },
     ]);
     rows.append(
       ...counts.map((each) =>
@@ -59,12 +59,12 @@ export function refusedPart() {
   function last(records) {
     const { element: frame, body: rows } = sheet(
       "Last refused records",
-      [{ name: "When" }, { name: "Place" }, { name: "Why" }, { name: "Begins with" }],
+      [{ name: "When" }, { name: "Record" }, { name: "Reason" }, { name: "Begins with" }],
       { "data-narrow": "cards" },
     );
     rows.append(
       ...records
-        .slice(0, all ? records.length : SHOWN)
+        .slice(0, all ? records.length : FIRST_RECORDS)
         .map((each) =>
           h(
             "tr",
@@ -82,7 +82,7 @@ export function refusedPart() {
         ),
     );
     const more =
-      records.length > SHOWN && !all
+      records.length > FIRST_RECORDS && !all
         ? h(
             "button",
             {
@@ -91,7 +91,7 @@ export function refusedPart() {
               on: {
                 click: () => {
                   all = true;
-                  draw(told);
+                  draw(answer);
                 },
               },
             },
@@ -101,5 +101,5 @@ export function refusedPart() {
     return h("div", {}, frame, more);
   }
 
-  return { element, draw, fail: (problem) => told ?? fill(body, problemNote(problem, "Refused records")) };
+  return { element, draw, fail: (problem) => answer ?? fill(body, problemNote(problem, "Refused records")) };
 }

@@ -1,6 +1,6 @@
 /**
- * One table: find a key, go through pages of any depth, and see rows change while they are looked at. The stream begins at
- * the position of the page that was read, so nothing falls between the two.
+ * One table: find a key, go through pages of any depth, and see rows change live. The stream starts at the position of the
+ * page that was read, so no change between the two is missed.
  */
 
 import { Refusal, isAborted, text } from "../api.js";
@@ -23,37 +23,37 @@ const PAGE_ROWS = 50;
 export function openTable(route, shell) {
   const name = route.table;
   const path = `/tables/${encodeURIComponent(name)}`;
-  /** How the table stands, as the shell has learned it. */
-  const standing = {
+  /** The status of the table, from the shell's last answer. */
+  const status = {
     get value() {
-      return shell.tables.value?.tables.find((table) => table.name === name) ?? null;
+      return shell.tables.value?.tables.find((each) => each.name === name) ?? null;
     },
     get problem() {
       const { value, problem: why } = shell.tables;
       return value
         ? new Refusal(404, {
             code: "no_such_table",
-            message: "no table of this name is served here",
-            hint: "The tables that are served are in the list of tables.",
+            message: "no table with this name is served here",
+            hint: "See the list of tables.",
           })
         : why;
     },
     asked: () => shell.tables.asked(),
   };
-  /** The cursors of the pages before this one: the way back. */
-  const way = [];
+  /** The cursors of the pages before this one, to go back. */
+  const previousCursors = [];
   let query = queryOf(route);
   let key = route.key;
   let page = null;
   let stream = null;
   let reading = null;
   let problem = null;
-  /** What somebody has just typed to find it, and the address to which that led. */
-  let wanted = null;
+  /** The key that the reader has typed, and the address to which it led. */
+  let lookup = null;
 
   const parts = frame(name);
   const sheet = rowsSheet(name, () => query);
-  const detail = openDetail({ name, standing, onClose: () => go(addressOf(null)) });
+  const detail = openDetail({ name, status, onClose: () => go(addressOf(null)) });
   parts.split.append(detail.element);
   parts.form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -64,13 +64,13 @@ export function openTable(route, shell) {
     go(href(["tables", name]));
   });
   parts.next.addEventListener("click", () => {
-    way.push(query.cursor ?? "");
+    previousCursors.push(query.cursor ?? "");
     go(addressOf(key, { ...query, cursor: page.next }));
   });
-  parts.previous.addEventListener("click", () => go(addressOf(key, { ...query, cursor: way.pop() ?? "" })));
+  parts.previous.addEventListener("click", () => go(addressOf(key, { ...query, cursor: previousCursors.pop() ?? "" })));
   parts.add.addEventListener("click", async () => {
     const stays = stay();
-    const done = await editRow({ name, codecs: standing.value, row: null });
+    const done = await editRow({ name, codecs: status.value, row: null });
     if (!done) return;
     if (stays() && !done.wasLeft) go(addressOf(done.key));
     detail.acknowledge(done);
@@ -82,45 +82,45 @@ export function openTable(route, shell) {
   const addressOf = (k, q = query) =>
     href(k === null ? ["tables", name] : ["tables", name, k], { prefix: q.prefix, start: q.start, cursor: q.cursor });
 
-  /** What was typed is a key, if there is a row of it, and the beginning of keys otherwise. */
+  /** The typed text is a key if there is a row with it, otherwise the beginning of keys. */
   function find(typed) {
     if (!typed) return go(href(["tables", name]));
-    // Only text and bytes have beginnings; a number or JSON is where the page starts.
-    const isWhole = !["string", "bytes"].includes(standing.value?.key);
+    // Only text and bytes have prefixes; with a number or JSON the page starts at that key.
+    const isWhole = !["string", "bytes"].includes(status.value?.key);
     const address = href(["tables", name], isWhole ? { start: typed } : { prefix: typed });
     if (location.hash === address) {
       if (page?.find(typed)) go(addressOf(typed), { replace: true });
       return;
     }
-    wanted = { key: typed, address };
+    lookup = { key: typed, address };
     go(address);
   }
 
   async function read() {
     reading?.abort();
     reading = new AbortController();
-    const mine = reading;
+    const attempt = reading;
     stream?.close();
     const asked = new URLSearchParams({ limit: String(PAGE_ROWS) });
     for (const [field, value] of Object.entries(query)) if (value) asked.set(field, value);
     try {
-      // Codecs first: how a key is read depends on them.
-      if (!standing.value) await standing.asked();
-      if (!standing.value) throw standing.problem;
-      const answer = pageOf(await text(`${path}/rows?${asked}`, { signal: mine.signal }), standing.value.key);
-      if (mine.signal.aborted) return;
+      // First the codecs: they decide how a key is read.
+      if (!status.value) await status.asked();
+      if (!status.value) throw status.problem;
+      const answer = pageOf(await text(`${path}/rows?${asked}`, { signal: attempt.signal }), status.value.key);
+      if (attempt.signal.aborted) return;
       problem = null;
-      page = new LivePage(answer, { codec: standing.value.key, query });
+      page = new LivePage(answer, { codec: status.value.key, query });
       listen(answer.position);
       detail.listenFrom(answer.position, page.find(key));
-      if (wanted?.address === location.hash && page.find(wanted.key)) go(addressOf(wanted.key), { replace: true });
-      wanted = null;
+      if (lookup?.address === location.hash && page.find(lookup.key)) go(addressOf(lookup.key), { replace: true });
+      lookup = null;
     } catch (failure) {
-      if (isAborted(failure) || mine.signal.aborted) return;
+      if (isAborted(failure) || attempt.signal.aborted) return;
       problem = failure;
       page = null;
       if (!(failure.status >= 400 && failure.status < 500))
-        setTimeout(() => mine === reading && !mine.signal.aborted && read(), 2000);
+        setTimeout(() => attempt === reading && !attempt.signal.aborted && read(), 2000);
     }
     soon(draw);
   }
@@ -128,14 +128,14 @@ export function openTable(route, shell) {
   function listen(position) {
     stream = openStream({
       path: `/changes?tables=${encodeURIComponent(name)}`,
-      // A table that was never written to has no position yet: its stream begins now.
+      // An empty topic has no position yet: its stream starts now.
       after: position ? `${name}=${position}` : null,
       onState: (state) => shell.setStream(state),
       onGone: read,
       onEvents: (events) => {
         for (const event of events) {
           if (event.kind === "reset") return void read();
-          const row = rowOf(event.text, () => standing.value.key);
+          const row = rowOf(event.text, () => status.value.key);
           page?.apply(row);
           detail.apply(row);
         }
@@ -145,20 +145,20 @@ export function openTable(route, shell) {
   }
 
   function drawHead() {
-    const told = standing.value;
-    if (!told) return;
-    setState(parts.state, told.state);
+    const table = status.value;
+    if (!table) return;
+    setState(parts.state, table.state);
     setText(
       parts.facts,
-      `${told.rows === null ? "rows unknown" : plural(told.rows, "row")} · ${told.lag === null ? "lag unknown" : `${plural(told.lag, "record")} behind`} · keys ${told.key}, values ${told.value}`,
+      `${table.rows === null ? "rows unknown" : plural(table.rows, "row")} · ${table.lag === null ? "lag unknown" : `${plural(table.lag, "record")} behind`} · keys ${table.key}, values ${table.value}`,
     );
-    fill(parts.topic, "topic ", h("a", { href: href(["topics", told.topic]) }, told.topic));
-    sheet.setCodec(told.value);
-    const isText = ["string", "bytes"].includes(told.key);
+    fill(parts.topic, "topic ", h("a", { href: href(["topics", table.topic]) }, table.topic));
+    sheet.setCodec(table.value);
+    const isText = ["string", "bytes"].includes(table.key);
     setAttribute(
       parts.search,
       "placeholder",
-      isText ? "a key, or the beginning of one" : `a key (${told.key}), or where to start`,
+      isText ? "a key, or the beginning of one" : `a key (${table.key}), or where to start`,
     );
   }
 
@@ -178,12 +178,12 @@ export function openTable(route, shell) {
         fill(
           parts.place,
           isFound
-            ? note("empty", "No row of such a key.", "Nothing in this table begins so. New ones appear by themselves.")
+            ? note("empty", "No matching row.", "No key of this table matches. New rows appear by themselves.")
             : note(
                 "empty",
                 "This table is empty.",
-                "A row appears as soon as one is written: with Add row above, or ",
-                h("code", {}, `lastword put ${standing.value?.topic ?? name} KEY VALUE`),
+                "Write a row with Add row above, or with ",
+                h("code", {}, `lastword put ${status.value?.topic ?? name} KEY VALUE`),
               ),
         );
       }
@@ -194,11 +194,11 @@ export function openTable(route, shell) {
     parts.foot.hidden = false;
     parts.next.disabled = page.next === null;
     parts.previous.disabled = !query.cursor;
-    setText(parts.previous, query.cursor && !way.length ? "First page" : "Previous page");
+    setText(parts.previous, query.cursor && !previousCursors.length ? "First page" : "Previous page");
     setText(
-      parts.shown,
+      parts.summary,
       page.isMoved
-        ? `${count(page.rows.length)} rows shown, and more came: go to the next page and back to see them in pages`
+        ? `${count(page.rows.length)} rows shown, and more were added: open the next page and come back to see them`
         : `${plural(page.rows.length, "row")} on this page`,
     );
     page.settle();
@@ -210,12 +210,12 @@ export function openTable(route, shell) {
     const before = key;
     query = asked;
     key = next.key;
-    // Whoever has gone on looks for it no more.
-    if (wanted?.address !== location.hash) wanted = null;
+    // The reader has left the address of the search.
+    if (lookup?.address !== location.hash) lookup = null;
     if (document.activeElement !== parts.search) parts.search.value = query.prefix ?? query.start ?? "";
     parts.clear.hidden = !(query.prefix || query.start);
     if (isOther) {
-      if (!query.cursor) way.length = 0;
+      if (!query.cursor) previousCursors.length = 0;
       read();
     }
     detail.follow(key, page?.find(key) ?? null);
@@ -223,7 +223,7 @@ export function openTable(route, shell) {
     if (before !== key) soon(() => keepFocus(before));
   }
 
-  /** Where the focus goes when what had it is no longer there: to the row that was opened, or back to the line of the one that was closed. */
+  /** Moves the focus when its element is gone: to the row that was opened, or to the line of the row that was closed. */
   function keepFocus(before) {
     const at = document.activeElement;
     if (at && at !== document.body && at.checkVisibility()) return;
@@ -273,7 +273,7 @@ function frame(name) {
     add: h("button", { type: "button" }, "Add row"),
     previous: h("button", { type: "button", disabled: true }, "Previous page"),
     next: h("button", { type: "button", disabled: true }, "Next page"),
-    shown: h("span", { class: "soft small", role: "status" }),
+    summary: h("span", { class: "soft small", role: "status" }),
     place: h("div", { class: "card rows-place" }),
   };
   parts.form = h(
@@ -288,7 +288,7 @@ function frame(name) {
     { class: "bar pages", "aria-label": "Pages", hidden: true },
     parts.previous,
     parts.next,
-    parts.shown,
+    parts.summary,
   );
   parts.list = h("div", { class: "rows-side" }, parts.place, parts.foot);
   parts.split = h("div", { class: "split" }, parts.list);

@@ -1,4 +1,4 @@
-/** The rows of a page as lines: key, the beginning of the value, size, since when, and where it is in the log. */
+/** The rows of a page as lines: key, the beginning of the value, size, time, partition and offset. */
 
 import { fill, h, setAttribute, setText } from "../dom.js";
 import { bytes, setSince, since } from "../format.js";
@@ -27,7 +27,7 @@ export function rowsSheet(name, queryOf) {
       { name: "Value" },
       { name: "Size", class: "num" },
       { name: "Written", class: "num" },
-      { name: "Place", class: "num", hint: "partition:offset of its record" },
+      { name: "Offset", class: "num", hint: "partition:offset" },
     ],
     { class: "sheet lines rows" },
   );
@@ -35,7 +35,7 @@ export function rowsSheet(name, queryOf) {
   const rows = new KeyedRows(body, { keyOf: (row) => (row.isOpaqueKey ? `base64 ${row.key}` : row.key), make, update });
   body.addEventListener("keydown", walk);
   body.addEventListener("click", (event) => {
-    // The whole line is as good as its link, for one who points; a selection of text is not a click.
+    // A click anywhere in the line opens the row; a selection of text is not a click.
     if (event.target.closest("a, button") || String(getSelection())) return;
     event.target.closest("tr")?.querySelector("a")?.click();
   });
@@ -57,15 +57,15 @@ export function rowsSheet(name, queryOf) {
     if (made.row === row && made.codec === codec) return;
     made.row = row;
     made.codec = codec;
-    const told = preview(row, codec, LETTERS);
-    const isEmpty = told === "" && row.error === null;
+    const beginning = preview(row, codec, LETTERS);
+    const isEmpty = beginning === "" && row.error === null;
     fill(
       made.made.value,
       row.error !== null
         ? h("span", { class: "warned small" }, `not readable as ${codec}`)
         : isEmpty
           ? h("span", { class: "soft small" }, "empty")
-          : previewNode(told, told.length >= LETTERS),
+          : previewNode(beginning, beginning.length >= LETTERS),
     );
     setText(made.made.size, bytes(valueSize(row, codec)));
     setSince(made.made.time.firstChild, row.timestamp);
@@ -77,10 +77,10 @@ export function rowsSheet(name, queryOf) {
     table,
     setCodec: (next) => (codec = next),
     clear: () => rows.clear(),
-    focus: (key) => rows.shown.get(key)?.querySelector("a")?.focus(),
+    focus: (key) => rows.elements.get(key)?.querySelector("a")?.focus(),
     show: (page, key) => {
       rows.show(page.rows, { lit: page.lit, gone: page.gone });
-      for (const [shown, made] of rows.shown) setAttribute(made, "aria-current", shown === key ? "true" : null);
+      for (const [rowKey, made] of rows.elements) setAttribute(made, "aria-current", rowKey === key ? "true" : null);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** The served tables: what each is made from, and how it stands. */
+/** The served tables: their topics and their status. */
 
 import { fill, h, setAttribute, setText } from "../dom.js";
 import { count } from "../format.js";
@@ -12,7 +12,7 @@ const CELLS = [
   { name: "table", isHead: true },
   { name: "state", label: "State" },
   { name: "rows", class: "num", label: "Rows" },
-  { name: "lag", class: "num", label: "Behind" },
+  { name: "lag", class: "num", label: "Lag" },
   { name: "topic", label: "Topic" },
   { name: "partitions", class: "num", label: "Partitions" },
   { name: "codecs", label: "Key, value" },
@@ -25,7 +25,7 @@ export function openTables(_route, shell) {
       { name: "Table" },
       { name: "State" },
       { name: "Rows", class: "num" },
-      { name: "Behind", class: "num", hint: "records of the topic that are not in the table yet" },
+      { name: "Lag", class: "num", hint: "records of the topic that are not in the table yet" },
       { name: "Topic" },
       { name: "Partitions", class: "num" },
       { name: "Key, value" },
@@ -44,7 +44,7 @@ export function openTables(_route, shell) {
         note(
           "empty",
           "No table is served.",
-          "Start the server with one: ",
+          "Start the server with a table: ",
           h("code", {}, "lastword serve --table users=user-profiles"),
         ),
       );
@@ -60,7 +60,7 @@ export function openTables(_route, shell) {
         "div",
         { class: "head" },
         h("h1", {}, "Tables"),
-        h("span", { class: "soft" }, "each shows the last word on every key of its topic"),
+        h("span", { class: "soft" }, "each has the newest value of every key of its topic"),
       ),
       place,
     ),
@@ -84,6 +84,6 @@ function update(element, table) {
   setAttribute(cells.state, "title", table.why);
   setFigure(cells.rows, table.rows, count, table.why ?? "not read yet");
   setFigure(cells.lag, table.lag, count, table.why ?? "not known yet");
-  setFigure(cells.partitions, table.partitions || null, count, "not seen yet");
+  setFigure(cells.partitions, table.partitions || null, count, "not known yet");
   setText(cells.codecs, `${table.key}, ${table.value}`);
 }

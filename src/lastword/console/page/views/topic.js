@@ -1,6 +1,6 @@
 /**
- * One topic: where its log begins and ends, what of it is still of use, and compaction on demand. What nobody has counted
- * is unknown, and says why.
+ * One topic: its log, how much of it is obsolete, and compaction on demand. A number that was not counted is shown as
+ * unknown, with the reason.
  */
 
 import { fill, h, setAttribute, setText } from "../dom.js";
@@ -40,25 +40,25 @@ export function openTopic(route, shell) {
   ];
   const body = h("div", { class: "stack" }, loading(name));
 
-  /** Asks only for a topic that the cluster has: a browser takes every 404 for an error. */
+  /** Asks only for a topic that the cluster has: a browser logs every 404 as an error. */
   function begin() {
     const { value } = shell.cluster;
-    isMissing = value?.state === "connected" && !value.topics.some((topic) => topic.name === name);
+    isMissing = value?.state === "connected" && !value.topics.some((each) => each.name === name);
     if (poll === null && !isMissing && (value || shell.cluster.problem))
       poll = new Poll(`/topics/${encodeURIComponent(name)}`, () => soon(draw));
   }
 
   function draw() {
     begin();
-    const told = poll?.value;
-    if (!told) {
+    const topic = poll?.value;
+    if (!topic) {
       if (isMissing)
         fill(
           body,
           note(
             "absent",
             `There is no topic ${name} in this cluster.`,
-            "It may have been deleted. Those that are there are in the list of topics.",
+            "It may have been deleted. See the list of topics.",
           ),
         );
       else if (poll?.problem) fill(body, problemNote(poll.problem, name));
@@ -67,25 +67,25 @@ export function openTopic(route, shell) {
     if (!whole[0].isConnected) fill(body, whole);
     fill(
       facts,
-      `${told.cleanup_policy ?? "policy unknown"} · ${bytes(told.bytes)} · `,
-      isKnown(told.records_per_s) && told.state === "connected"
-        ? told.records_per_s
-          ? rate(told.records_per_s)
+      `${topic.cleanup_policy ?? "policy unknown"} · ${bytes(topic.bytes)} · `,
+      isKnown(topic.records_per_s) && topic.state === "connected"
+        ? topic.records_per_s
+          ? rate(topic.records_per_s)
           : "nothing new"
         : "rate unknown",
-      (told.tables ?? []).map((table, at) => [
+      (topic.tables ?? []).map((table, at) => [
         at ? ", " : " · table ",
         h("a", { href: href(["tables", table]) }, table),
-        isKnown(told.rows?.[table]) ? ` (${plural(told.rows[table], "row")})` : "",
+        isKnown(topic.rows?.[table]) ? ` (${plural(topic.rows[table], "row")})` : "",
       ]),
       " · as of ",
-      since(told.at),
+      since(topic.at),
     );
-    census.draw(told);
-    compaction.draw(told);
-    partitions.draw(told);
-    time.draw(told.history ?? []);
-    drawSettings(settings, told.settings, told.why);
+    census.draw(topic);
+    compaction.draw(topic);
+    partitions.draw(topic);
+    time.draw(topic.history ?? []);
+    drawSettings(settings, topic.settings, topic.why);
   }
   draw();
   return {
@@ -113,10 +113,10 @@ function censusPart() {
   const element = card("Census", headline, bar, figures, when);
   const draw = ({ census, census_why: why, cleanup_policy: policy }) => {
     if (!census) {
-      setText(headline, "How much of it is obsolete is not known yet.");
+      setText(headline, "The number of obsolete records is not known yet.");
       bar.hidden = true;
       fill(figures, fact("obsolete-share", "Obsolete", null, share, why));
-      setText(when, `Why: ${why ?? "nobody has counted it"}.`);
+      setText(when, `Reason: ${why ?? "not counted yet"}.`);
       return;
     }
     const isCompacted = isCleanedByKey(policy);
@@ -146,25 +146,25 @@ function censusPart() {
   return { element, draw };
 }
 
-/** Only where compaction cleans is a record obsolete because a later one has its key. */
+/** Only on a compacted topic does a newer record with the same key make a record obsolete. */
 const isCleanedByKey = (policy) => (policy ?? "").includes("compact");
 
 function headlineOf({ records, obsolete, obsolete_share: part }, isCompacted, policy) {
-  if (records === 0) return "There is no record in it.";
+  if (records === 0) return "The topic has no records.";
   if (!isCompacted) {
-    return `${plural(records, "record")}. Its policy is ${policy ?? "not known"}: they go with age or size, not by key.`;
+    return `${plural(records, "record")}. cleanup.policy is ${policy ?? "unknown"}: Kafka deletes records by age or size, not by key.`;
   }
-  if (obsolete === 0) return `Nothing is obsolete: each of ${plural(records, "record")} is the last of its key.`;
-  const told = `${share(part)} is obsolete: ${count(obsolete)} of ${plural(records, "record")}`;
-  return `${told} ${obsolete === 1 ? "has" : "have"} a later one of the same key.`;
+  if (obsolete === 0) return `Nothing is obsolete: each of ${plural(records, "record")} is the newest of its key.`;
+  const sentence = `${share(part)} is obsolete: ${count(obsolete)} of ${plural(records, "record")}`;
+  return `${sentence} ${obsolete === 1 ? "has" : "have"} a newer record with the same key.`;
 }
 
-function fact(kind, term, value, tell, why = "not counted yet") {
+function fact(kind, term, value, format, why = "not counted yet") {
   return h(
     "div",
     { "data-census": kind },
     h("dt", {}, h("span", { class: `swatch census-${kind}`, "aria-hidden": "true" }), term),
-    h("dd", {}, figure(value, tell, why)),
+    h("dd", {}, figure(value, format, why)),
   );
 }
 
@@ -176,7 +176,7 @@ function partitionsPart() {
       { name: "Partition" },
       ...columns.map((each) => ({ name: each, class: "num" })),
       { name: "Leader", class: "num" },
-      { name: "In sync of copies" },
+      { name: "In-sync replicas" },
     ],
     { "data-narrow": "cards" },
   );
@@ -188,8 +188,8 @@ function partitionsPart() {
     fill(
       body,
       (partitions ?? []).map((each) => {
-        const cell = (label, value, tell = count, because = why ?? "not counted yet") =>
-          h("td", { role: "cell", class: "num", "data-label": label }, figure(value, tell, because));
+        const cell = (label, value, format = count, because = why ?? "not counted yet") =>
+          h("td", { role: "cell", class: "num", "data-label": label }, figure(value, format, because));
         const isShort = each.in_sync && each.replicas && each.in_sync.length < each.replicas.length;
         return h(
           "tr",
@@ -203,7 +203,7 @@ function partitionsPart() {
             ? cell("Obsolete", each.obsolete)
             : h("td", { role: "cell", class: "num soft", "data-label": "Obsolete" }, "not by key"),
           cell("Tombstones", each.tombstones),
-          cell("Bytes", each.bytes, bytes, "the brokers have not told it"),
+          cell("Bytes", each.bytes, bytes, "the brokers do not report it"),
           h(
             "td",
             { role: "cell", class: "num", "data-label": "Leader" },
@@ -229,14 +229,14 @@ function timePart() {
     ["bytes", "Bytes", bytes],
     ["lag", "Lag of its table", count],
     ["end", "Log end", count],
-  ].map(([field, label, tell]) => {
+  ].map(([field, label, format]) => {
     const spark = sparkline({ width: 480, height: 72, zero: field === "lag" });
     const now = h("dd", {});
     const range = h("p", { class: "soft small" });
     return {
       field,
       label,
-      tell,
+      format,
       spark,
       now,
       range,
@@ -244,19 +244,19 @@ function timePart() {
     };
   });
   const draw = (history) => {
-    for (const { field, label, tell, spark, now, range } of lines) {
+    for (const { field, label, format, spark, now, range } of lines) {
       const points = history.map((each) => ({ at: each.at, value: each[field] ?? null }));
       const known = points.filter((point) => isKnown(point.value));
       const values = known.map((point) => point.value);
-      setFigure(now, known.at(-1)?.value ?? null, tell, "not known");
-      const told =
+      setFigure(now, known.at(-1)?.value ?? null, format, "not known");
+      const sentence =
         known.length > 1
-          ? `${hour(known[0].at)} to ${hour(known.at(-1).at)} (${lasting(known.at(-1).at - known[0].at)}): between ${tell(Math.min(...values))} and ${tell(Math.max(...values))}`
+          ? `${hour(known[0].at)} to ${hour(known.at(-1).at)} (${lasting(known.at(-1).at - known[0].at)}): between ${format(Math.min(...values))} and ${format(Math.max(...values))}`
           : field === "lag" && !known.length
-            ? "Not known: no table of this topic is served here."
-            : "A line appears after the second look, ten seconds on.";
-      setText(range, told);
-      spark.draw(points, `${label} over time. ${told}`);
+            ? "Unknown: no table of this topic is served here."
+            : "A line appears after the second measurement, in ten seconds.";
+      setText(range, sentence);
+      spark.draw(points, `${label} over time. ${sentence}`);
     }
   };
   return {
@@ -278,7 +278,7 @@ function drawSettings(list, settings, why) {
   const words = JSON.stringify(settings ?? why);
   if (list.dataset.words === words) return;
   list.dataset.words = words;
-  if (!settings) return fill(list, h("p", { class: "unknown" }, `unknown: ${why ?? "the cluster has not told them"}`));
+  if (!settings) return fill(list, h("p", { class: "unknown" }, `unknown: ${why ?? "the cluster does not report them"}`));
   const all = Object.entries(settings);
   fill(
     list,
@@ -291,6 +291,6 @@ function drawSettings(list, settings, why) {
             h("dd", { class: "mono" }, each.value ?? "unknown", h("span", { class: "soft" }, ` ${each.source ?? ""}`)),
           ),
         )
-      : h("p", { class: "soft" }, "All are as Kafka has them."),
+      : h("p", { class: "soft" }, "All settings are Kafka's defaults."),
   );
 }

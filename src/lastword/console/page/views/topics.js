@@ -14,12 +14,12 @@ const CELLS = [
   { name: "policy", label: "Policy" },
   { name: "bytes", class: "num", label: "Bytes" },
   { name: "records", class: "num", label: "Records, at most" },
-  { name: "rate", class: "num", label: "Growing" },
+  { name: "rate", class: "num", label: "Rate" },
   { name: "partitions", class: "num", label: "Partitions" },
-  { name: "copies", class: "num", label: "Copies" },
+  { name: "copies", class: "num", label: "Replicas" },
   { name: "tables", label: "Tables" },
 ];
-const NOT_SEEN = "the cluster has not told it";
+const NOT_REPORTED = "the cluster does not report it";
 
 export function openTopics(_route, shell) {
   const facts = h("span", { class: "soft" });
@@ -31,9 +31,9 @@ export function openTopics(_route, shell) {
       { name: "Policy", hint: "cleanup.policy" },
       { name: "Bytes", class: "num" },
       { name: "Records, at most", class: "num", hint: "log end minus log start: compaction leaves fewer" },
-      { name: "Growing", class: "num" },
+      { name: "Rate", class: "num" },
       { name: "Partitions", class: "num" },
-      { name: "Copies", class: "num" },
+      { name: "Replicas", class: "num" },
       { name: "Tables" },
     ],
     { "data-narrow": "cards" },
@@ -45,13 +45,13 @@ export function openTopics(_route, shell) {
     const { cluster } = shell;
     if (!cluster.value) return cluster.problem ? fill(place, problemNote(cluster.problem, "Topics")) : undefined;
     const topics = cluster.value.topics ?? [];
-    fill(facts, `${count(topics.length)} in this cluster, Kafka's own left out · as of `, since(cluster.value.at));
+    fill(facts, `${count(topics.length)} in this cluster, without Kafka's internal topics · as of `, since(cluster.value.at));
     if (!topics.length) {
       return fill(
         place,
         cluster.value.state === "connecting"
           ? loading("the topics, as soon as Kafka answers")
-          : note("empty", "There is no topic yet.", "Make one: ", h("code", {}, "lastword topic create NAME")),
+          : note("empty", "There is no topic yet.", "Create one: ", h("code", {}, "lastword topic create NAME")),
       );
     }
     if (!frame.isConnected) fill(place, frame);
@@ -78,15 +78,15 @@ function update(element, topic) {
   const [state, words] = topic.leaderless
     ? ["failed", `${topic.leaderless} without leader`]
     : topic.under_replicated
-      ? ["trouble", `${topic.under_replicated} with too few copies`]
+      ? ["trouble", `${topic.under_replicated} with too few replicas`]
       : ["ok", "fine"];
   setState(cells.state.firstChild, state, words);
   setText(cells.policy, topic.cleanup_policy ?? "unknown");
-  setFigure(cells.bytes, topic.bytes, bytes, NOT_SEEN);
-  setFigure(cells.records, topic.start_to_end, count, NOT_SEEN);
-  setFigure(cells.rate, topic.records_per_s, rate, "two looks at it are needed");
-  setFigure(cells.partitions, topic.partitions, count, NOT_SEEN);
-  setFigure(cells.copies, topic.replication, count, NOT_SEEN);
+  setFigure(cells.bytes, topic.bytes, bytes, NOT_REPORTED);
+  setFigure(cells.records, topic.start_to_end, count, NOT_REPORTED);
+  setFigure(cells.rate, topic.records_per_s, rate, "needs two measurements");
+  setFigure(cells.partitions, topic.partitions, count, NOT_REPORTED);
+  setFigure(cells.copies, topic.replication, count, NOT_REPORTED);
   const names = (topic.tables ?? []).join(",");
   if (cells.tables.dataset.words === names) return;
   cells.tables.dataset.words = names;
