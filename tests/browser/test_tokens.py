@@ -47,7 +47,7 @@ def test_a_token_is_asked_for_with_where_they_are_again_until_it_is_right(
     page = visitor.open("#/tables/users?prefix=user-")
     asked = page.get_by_role("dialog", name="Token needed")
     expect(asked).to_be_visible()
-    expect(asked).to_contain_text("For lastword up --secure, lastword status names the file; for lastword serve, it is the")
+    expect(asked).to_contain_text("For lastword up --secure, lastword status names the file; for lastword serve, it is")
     # Where it is on the disk is nobody's business who has no token.
     assert str(tmp_path_factory.getbasetemp()) not in page.content()
     assert violations(page) == []

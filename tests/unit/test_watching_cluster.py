@@ -70,14 +70,14 @@ def test_a_stop_is_not_missed_whenever_it_comes(monkeypatch: pytest.MonkeyPatch)
     watch = watch_of()
 
     class Stopped(threading.Event):
-        """Somebody stops it just before its rest begins."""
+        """Somebody stops it just after it was woken."""
 
         def clear(self) -> None:
-            watch._stopping.set()
-            self.set()
+            watch._loop.ask_to_stop()
             super().clear()
 
-    monkeypatch.setattr(watch, "_woken", Stopped())
+    monkeypatch.setattr(watch._loop, "_woken", Stopped())
+    watch._loop.wake()
     began = time.monotonic()
     watch._rest(began)
     assert time.monotonic() - began < 1

@@ -24,6 +24,7 @@ from lastword.kafka.compaction.on_demand import compact_topic
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.kafka.topics.topic_description import list_topics
 from lastword.kafka.topics.topic_scan import scan_topic
+from lastword.processes.background_loop import BackgroundLoop
 
 TOPIC = "demo-profiles"
 _ANOTHER_WRITER = "stop any other program that writes to this topic, and run the demo again"
@@ -95,18 +96,18 @@ class ProfilesDemo:
     def _watch(self, users: Table) -> None:
         changes: queue.Queue[tuple[Record, float]] = queue.Queue()
         _, end = log_bounds(self.connection, TOPIC)
-        started, stop = threading.Event(), threading.Event()
+        started = threading.Event()
 
         def watcher() -> None:
             for batch in follow(self.connection, TOPIC, start=end):
                 started.set()
                 for record in batch:
                     changes.put((record, time.monotonic()))
-                if stop.is_set():
+                if background.is_stopping:
                     return
 
-        thread = threading.Thread(target=watcher, daemon=True)
-        thread.start()
+        background = BackgroundLoop("demo watcher", watcher)
+        background.start()
         started.wait(timeout=10)
         users.put(LIVE_UPDATE["userId"], LIVE_UPDATE)
         acknowledged = time.monotonic()
@@ -117,8 +118,7 @@ class ProfilesDemo:
                 f"the demo's watcher of {TOPIC} got no record for 10 s: see  lastword broker logs"
             ) from None
         finally:
-            stop.set()
-            thread.join(timeout=5)
+            background.stop(5)
         name = json.loads(record.value or b"{}").get("name")
         delay_ms = max(0.0, (arrived - acknowledged) * 1000)
         self.report(

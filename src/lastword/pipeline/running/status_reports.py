@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 from lastword.core.errors import LastwordError
@@ -14,6 +13,7 @@ from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.client.transactions import OutgoingRecord, Transactions
 from lastword.pipeline.plan.plan import Pipeline
 from lastword.pipeline.running.pipeline_status import RunStatus
+from lastword.processes.background_loop import BackgroundLoop
 
 _EVERY_S = 2.0
 
@@ -44,20 +44,19 @@ class Reporting:
         self._on_event = on_event
         self._group = GroupPosition(connection, plan.app)
         self._last_failure = ""
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._report_until_end, name=f"{plan.app}-status", daemon=True)
+        self._loop = BackgroundLoop(f"{plan.app}-status", self._report_until_end)
 
     def __enter__(self) -> Reporting:
-        self._thread.start()
+        self._loop.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
+        self._loop.stop()
 
     def _report_until_end(self) -> None:
         while True:
-            is_last = self._ended.wait(_EVERY_S)
+            self._loop.rest(_EVERY_S)
+            is_last = self._loop.is_stopping
             try:
                 self._report()
             except Exception as failure:

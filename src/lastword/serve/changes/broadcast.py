@@ -25,6 +25,7 @@ from lastword.core.errors import (
     StoreDamaged,
 )
 from lastword.core.position import Position
+from lastword.processes.background_loop import BackgroundLoop
 from lastword.replica.replica import Replica
 from lastword.replica.watching import Change
 from lastword.serve.changes.events import reset_event
@@ -72,13 +73,13 @@ class Broadcast:
         self.subscribers: set[Callable[[], None]] = set()
         # Why there will be no more, once that is so.
         self.ended: Callable[[], Refused] | None = None
-        self._closing = threading.Event()
+        self._background = BackgroundLoop(f"changes of {replica.topic}", self._run)
         self._watch = replica.changes(None, _as_it_is)
         self._lock = threading.Lock()
         self._pieces: deque[_Piece] = deque()
         self._bytes = 0
         self._now = ListenerPlace(0, self._watch.position, 0)
-        threading.Thread(target=self._run, name=f"changes of {replica.topic}", daemon=True).start()
+        self._background.start()
 
     @property
     def now(self) -> ListenerPlace:
@@ -100,7 +101,7 @@ class Broadcast:
 
     def close(self) -> None:
         """Ends it for all listeners, after what they have not taken yet."""
-        self._closing.set()
+        self._background.ask_to_stop()
         self._watch.close()
         self.ended = self.ended or stopping
         self._tell()
@@ -111,7 +112,7 @@ class Broadcast:
 
     def _run(self) -> None:
         try:
-            while not self._closing.is_set():
+            while not self._background.is_stopping:
                 try:
                     self._follow()
                 except FellBehind:
@@ -127,12 +128,12 @@ class Broadcast:
             self._watch.close()
 
     def _follow(self) -> None:
-        while not self._closing.is_set():
+        while not self._background.is_stopping:
             changes = self._watch.poll_all(_LOOK_EVERY_S)
             began = time.monotonic()
             if changes:
                 self._pass_on(changes)
-                self._closing.wait(max(0.0, began + _PACE_S - time.monotonic()))
+                self._background.rest(max(0.0, began + _PACE_S - time.monotonic()))
             elif self._watch.is_over:
                 self._end(stopping)
             else:
@@ -148,30 +149,30 @@ class Broadcast:
                 self._add(b"".join(events), Position(upcoming))
                 self._tell_all()
                 # Many changes at once must not be gone before someone who is quick could take them.
-                self._closing.wait(_PIECE_PACE_S)
+                self._background.rest(_PIECE_PACE_S)
                 events, size = [], 0
         self._add(b"".join(events), self._watch.position)
         self._tell_all()
 
     def _go_on(self) -> None:
         """Watches again from where this was cut off, with what it missed read from Kafka."""
-        while not self._closing.is_set():
+        while not self._background.is_stopping:
             try:
                 self._watch = self._replica.changes(self._now.position, _as_it_is)
                 return None
             except (HistoryLost, BadInput):
                 return self._start_over()
             except (NotReady, StoreDamaged, ClusterUnreachable):
-                self._closing.wait(_LOOK_EVERY_S)
+                self._background.rest(_LOOK_EVERY_S)
         return None
 
     def _start_over(self) -> None:
         """Watches the table that was built, from its beginning, and tells those who knew the old one."""
-        while not self._closing.is_set():
+        while not self._background.is_stopping:
             try:
                 self._watch = self._replica.changes(None, _as_it_is)
             except NotReady:
-                self._closing.wait(_PACE_S)
+                self._background.rest(_PACE_S)
             else:
                 position = self._watch.position
                 self._add(reset_event(str(position)), position, building=self._now.building + 1)
@@ -192,7 +193,7 @@ class Broadcast:
                 self._bytes -= len(self._pieces.popleft().events)
 
     def _end(self, why: Callable[[], Refused]) -> None:
-        self._closing.set()
+        self._background.ask_to_stop()
         self.ended = self.ended or why
         self._tell_all()
 

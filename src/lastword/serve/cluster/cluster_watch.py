@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from lastword.kafka.broker.cluster_files import is_of_home
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.cluster_description import ClusterDescription, describe_cluster
 from lastword.kafka.topics.topic_description import TopicDescription, total
+from lastword.processes.background_loop import BackgroundLoop
 from lastword.serve.cluster.samples import EVERY_S, Growth, Samples
 from lastword.serve.http.answers import told_outside
 
@@ -81,13 +81,11 @@ class ClusterWatch:
         self._topics: dict[str, _Measured] = {}
         self._sampled_s = -EVERY_S
         self._asked_s = -_WATCHED_S
-        self._stopping = threading.Event()
-        self._woken = threading.Event()
         self.samples = Samples(ClusterSample)
         self.last: Look | None = None
         # Why it was not seen this time, in words for whoever asks; None when it was.
         self.why: str | None = None
-        self._thread = threading.Thread(target=self._run, name="cluster", daemon=True)
+        self._loop = BackgroundLoop("cluster", self._run)
 
     @property
     def state(self) -> Literal["connecting", "connected", "away"]:
@@ -96,14 +94,14 @@ class ClusterWatch:
         return "connected" if self.why is None else "away"
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def asked(self) -> None:
         """Somebody wants to know: it is looked at often for a while."""
         now_s = time.monotonic()
         was_watched, self._asked_s = now_s - self._asked_s < _WATCHED_S, now_s
         if not was_watched:
-            self._woken.set()
+            self._loop.wake()
 
     def records_per_s(self, topic: str) -> float | None:
         measured = self._topics.get(topic)
@@ -114,15 +112,12 @@ class ClusterWatch:
         return Samples(TopicSample) if measured is None else measured.samples
 
     def close(self) -> None:
-        self._stopping.set()
-        self._woken.set()
-        if self._thread.ident is not None:
-            self._thread.join(_STOP_S)
+        self._loop.stop(_STOP_S)
 
     def _run(self) -> None:
         # One client for all looks: making one takes longer than to look.
         admin = None
-        while not self._stopping.is_set():
+        while not self._loop.is_stopping:
             began_s, began_ms = time.monotonic(), now_ms()
             try:
                 admin = self._connection.admin() if admin is None else admin
@@ -151,16 +146,12 @@ class ClusterWatch:
         ended_s = time.monotonic()
         # Where nobody answered it only waited, and the cluster is to be seen soon after it is back.
         rested_s = ended_s + _REST * (ended_s - began_s) if self.why is None else ended_s
-        while True:
-            # Before it is seen whether to stop: who stops it wakes it after he has said so.
-            self._woken.clear()
-            if self._stopping.is_set():
-                return
+        while not self._loop.is_stopping:
             now_s = time.monotonic()
             every_s = _OFTEN_S if now_s - self._asked_s < _WATCHED_S else _SELDOM_S
             if (left_s := max(began_s + every_s, rested_s) - now_s) <= 0:
                 return
-            self._woken.wait(left_s)
+            self._loop.rest(left_s)
 
     def _take(self, cluster: ClusterDescription, at_s: float, at: int) -> None:
         known = self.last

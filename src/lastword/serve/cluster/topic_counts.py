@@ -14,6 +14,7 @@ from lastword.core.errors import ClusterUnreachable, LastwordError, NotFound
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_description import TopicDescription
 from lastword.kafka.topics.topic_scan import TopicScan, scan_topic
+from lastword.processes.background_loop import BackgroundLoop
 from lastword.serve.http.answers import told_outside
 
 # A count keeps every key in memory, and takes the processor from those who ask for rows.
@@ -73,10 +74,9 @@ class Counting:
         self._wanted: list[str] = []
         # Whether the one that is being counted has changed meanwhile.
         self._is_outdated = False
-        self._is_stopping = False
         # None at the end.
         self._queue: SimpleQueue[TopicDescription | None] = SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._loop = BackgroundLoop("counting", self._run)
 
     def of(self, topic: TopicDescription) -> tuple[TopicCount | None, str | None]:
         """What is known of a topic, and why no more is; it is counted again if it has changed."""
@@ -90,7 +90,7 @@ class Counting:
             if (too_much := too_much_to_read(topic)) is not None:
                 return counted, _not_read(topic.name, too_much)
             is_due = kept is None or (kept.mark != _mark(topic) and time.monotonic() >= kept.next_s)
-            if is_due and topic.name not in self._wanted and not self._is_stopping:
+            if is_due and topic.name not in self._wanted and not self._loop.is_stopping:
                 self._want(topic)
             if counted is not None:
                 return counted, counted.why
@@ -111,23 +111,18 @@ class Counting:
 
     def close(self) -> None:
         with self._lock:
-            self._is_stopping = True
-            thread = self._thread
+            self._loop.ask_to_stop()
         self._queue.put(None)
-        if thread is not None:
-            thread.join(_STOP_S)
+        self._loop.stop(_STOP_S)
 
     def _want(self, topic: TopicDescription) -> None:
-        if self._thread is None:
-            # A daemon: a cluster that hangs must not hold up a stop.
-            thread = threading.Thread(target=self._run, name="counting", daemon=True)
-            thread.start()
-            self._thread = thread
+        if not self._loop.is_started:
+            self._loop.start()
         self._wanted.append(topic.name)
         self._queue.put(topic)
 
     def _run(self) -> None:
-        while (topic := self._queue.get()) is not None and not self._is_stopping:
+        while (topic := self._queue.get()) is not None and not self._loop.is_stopping:
             self._count(topic)
 
     def _why_waiting(self, name: str) -> str:
@@ -171,7 +166,7 @@ class Counting:
                 self._kept.popitem(last=False)
 
     def _check_wanted(self, _done: int, total: int) -> None:
-        if self._is_stopping:
+        if self._loop.is_stopping:
             raise _CountStopped
         # It has grown, or how much it has was not known when it was looked at: a partition had no leader, say.
         if total > MOST_RECORDS:

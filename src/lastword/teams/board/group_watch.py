@@ -12,6 +12,7 @@ from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.group_members import groups_now
 from lastword.kafka.topics.topic_description import EARLIEST, committed_ends, offsets
+from lastword.processes.background_loop import BackgroundLoop
 from lastword.teams.board.board_topics import USERS
 from lastword.teams.board.judging import is_team_name
 from lastword.teams.board.presence import Groups
@@ -25,14 +26,13 @@ class OutsideWatch:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._ended = threading.Event()
         self._looked = threading.Event()
         self.groups: Groups | None = None
         self.known: frozenset[str] = frozenset()  # names that are asked about before others
-        self._thread = threading.Thread(target=self._watch, name="groups", daemon=True)
+        self._loop = BackgroundLoop("groups", self._watch)
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     @property
     def has_looked(self) -> bool:
@@ -40,11 +40,11 @@ class OutsideWatch:
 
     def close(self) -> None:
         """Does not wait: a look may take long, and changes nothing."""
-        self._ended.set()
+        self._loop.ask_to_stop()
 
     def _watch(self) -> None:
         admin = self._connection.admin()
-        while not self._ended.is_set():
+        while not self._loop.is_stopping:
             began = time.monotonic()
             try:
                 topic = self._connection.reach(admin).topics.get(USERS)
@@ -62,7 +62,7 @@ class OutsideWatch:
                 admin = self._connection.admin()
             self._looked.set()
             # Many groups take long to ask about: never more than a part of the time.
-            self._ended.wait(max(_EVERY_S, 4 * (time.monotonic() - began)))
+            self._loop.rest(max(_EVERY_S, 4 * (time.monotonic() - began)))
 
     def _chosen(self, names: Iterable[str]) -> list[str]:
         """As many as the board has room for, and of those that are known all."""

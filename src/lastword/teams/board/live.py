@@ -8,12 +8,15 @@ from collections.abc import Callable
 from lastword.core.clock import now_ms
 from lastword.core.errors import Fenced, LastwordError, NotReady, TakenOver
 from lastword.kafka.client.connection import Connection
+from lastword.processes.background_loop import BackgroundLoop
 from lastword.teams.board.board_session import BoardSession
 from lastword.teams.board.board_topics import make_state_topic
 from lastword.teams.board.group_watch import OutsideWatch
 from lastword.teams.board.ranking import Board
 
 _RETRY_S = 1.0
+# The cluster may not answer: the thread then ends with the process.
+_STOP_S = 5.0
 # A board that was not made again for so long is not about now.
 _STALE_MS = 10_000
 
@@ -26,27 +29,24 @@ class LiveBoard:
         self._may_write = writes
         self._tell = tell
         self._told = ""
-        self._ended = threading.Event()
         self._news = threading.Condition()
         self._board: Board | None = None
         self._failure: LastwordError | None = None
         self.is_writer = False
-        self._thread = threading.Thread(target=self._run, name="board", daemon=True)
+        self._loop = BackgroundLoop("board", self._run)
 
     def __enter__(self) -> LiveBoard:
         self.start()
         return self
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        self._ended.set()
-        # A daemon: what it waits for may be a cluster that is away.
-        self._thread.join(5.0)
+        self._loop.stop(_STOP_S)
 
     @property
     def is_ready(self) -> bool:
@@ -76,7 +76,7 @@ class LiveBoard:
         writes = self._may_write
         outside = OutsideWatch(self._connection)
         outside.start()
-        while not self._ended.is_set():
+        while not self._loop.is_stopping:
             try:
                 self._stay(outside, writes=writes)
             except Fenced:
@@ -92,7 +92,7 @@ class LiveBoard:
             except Exception as surprise:
                 self._fail(LastwordError(f"the board: {type(surprise).__name__}: {surprise}"))
                 writes = False
-            self._ended.wait(_RETRY_S if self._failure is not None else 0)
+            self._loop.rest(_RETRY_S if self._failure is not None else 0)
         outside.close()
 
     def _stay(self, outside: OutsideWatch, *, writes: bool) -> None:
@@ -101,7 +101,7 @@ class LiveBoard:
         session = BoardSession(self._connection, outside, writes=writes, show=self._publish)
         self.is_writer = writes
         try:
-            while not self._ended.is_set():
+            while not self._loop.is_stopping:
                 session.turn()
                 if self._may_write and not writes and session.writer_is_silent:
                     raise TakenOver("nobody has written the board for long: this process does it now")
