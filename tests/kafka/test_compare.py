@@ -319,7 +319,7 @@ def test_of_two_topics_keys_values_and_headers_are_compared_and_that_is_said(
         )
         two.tables[0].replica.wait_for(Table(connection, copy).delete("c"))
         done = compare(lastword, one.url, two.url)
-        assert (done.returncode, done.stdout[:23]) == (0, "users: equal, 2 rows; b")
+        assert (done.returncode, done.stdout[:35]) == (0, "users: equal, 2 rows; compared by k")
         assert "have no common positions" in done.stdout
     delete_topic(connection, copy)
 
