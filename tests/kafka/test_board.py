@@ -11,7 +11,6 @@ import pytest
 from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, NotFound, NotReady
 from lastword.core.position import Position
-from lastword.demo.demo_topics import make_fraud_topics
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.groups import GroupPosition
 from lastword.kafka.client.reading import log_bounds
@@ -19,6 +18,7 @@ from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delet
 from lastword.teams.board.board_topics import STATUS
 from lastword.teams.board.live import LiveBoard
 from lastword.teams.board.registering import register_team
+from lastword.teams.users.fraud_topics import make_fraud_topics
 from support.board_reference import Recount
 from support.boards import (
     act,

@@ -20,7 +20,6 @@ import pytest
 from lastword.api.table import Table
 from lastword.cli.cluster_choice import read_properties
 from lastword.core.errors import LastwordError, NotFound
-from lastword.demo.demo_topics import PARTITIONS, make_fraud_topics
 from lastword.kafka.broker.local_cluster import LocalCluster
 from lastword.kafka.broker.users import list_users
 from lastword.kafka.client.connection import Connection
@@ -30,6 +29,7 @@ from lastword.kafka.topics.topic_changes import create_topic
 from lastword.teams.board.board_topics import STATE
 from lastword.teams.board.live import LiveBoard
 from lastword.teams.board.ranking import Team
+from lastword.teams.users.fraud_topics import PARTITIONS, make_fraud_topics
 from support.boards import board_topics, stats, write
 from support.command_line import JARS, CommandLine
 from support.foreign_clients import KafkaConsumer, TopicPartition

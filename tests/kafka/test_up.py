@@ -9,7 +9,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,20 @@ from urllib.request import urlopen
 
 import pytest
 
-from lastword.cli.local.try_commands import on_everything, try_lines
+from lastword.cli.local.try_commands import try_lines
 from lastword.core.errors import ClusterUnreachable
-from lastword.demo.demo_topics import make_fraud_topics
+from lastword.demo.people import TABLE
 from lastword.kafka.broker.local_cluster import LocalCluster
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import log_bounds
 from lastword.pipeline.running.own_topics import make_own_topics
 from lastword.processes.ports import PortPicker
 from lastword.teams import parts as teams
+from lastword.teams.scenario import TeamsScenario
+from lastword.teams.users.fraud_topics import make_fraud_topics
 from lastword.up.control import Upkeep
 from lastword.up.http_tokens import http_tokens
+from lastword.up.scenario import desired_state
 from support.command_line import JARS, CommandLine
 from support.processes import started_with
 from support.suggested import pasted, suggested
@@ -60,7 +63,8 @@ class House:
         with PortPicker() as ports:
             choices = teams.Choices(http_port=ports.free(), rate=20)
         tokens = http_tokens(line.home / "up", is_locked=bool(security))
-        wanted = teams.wanted(cluster, choices, token_file=tokens.file, is_owned=False)
+        with closing(TeamsScenario(choices, tokens, profiles=TABLE)) as scenario:
+            wanted = desired_state(cluster, scenario, is_owned=False)
         without_spark = tuple(part for part in wanted.parts if part.name != teams.PIPELINE)
         upkeep = Upkeep(folder=line.home / "up")
         upkeep.start(replace(wanted, parts=without_spark), line.environment())
@@ -84,7 +88,9 @@ class House:
     def suggested(self, program: str, *, is_locked: bool) -> list[str]:
         """The commands that `up` prints: for the cluster alone, and for everything."""
         tokens = http_tokens(self.line.home / "up", is_locked=is_locked)
-        on_all = "\n".join(try_lines(on_everything(self.address(), tokens), program))
+        choices = teams.Choices(**self.upkeep.wanted.choices)
+        with closing(TeamsScenario(choices, tokens, profiles=TABLE)) as scenario:
+            on_all = "\n".join(try_lines(scenario.suggestions(), program))
         return [*suggested(self.said), *suggested(on_all)]
 
     def kill(self, name: str) -> int:

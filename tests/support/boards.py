@@ -11,13 +11,13 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from lastword.core.clock import now_ms
-from lastword.demo.demo_topics import make_fraud_topics
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
 from lastword.kafka.topics.topic_snapshot import TopicProbe
 from lastword.teams.board.board_rows import KeptBoard
 from lastword.teams.board.board_topics import ACTIONS, STATE, STATS, STATUS
 from lastword.teams.board.live import LiveBoard
+from lastword.teams.users.fraud_topics import make_fraud_topics
 from support.board_reference import Recount, counted_by, recount, shown_by
 from support.clusters_served import status_of
 from support.compacted_logs import wait_for_markers

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lastword.api.table import Table
-from lastword.demo.demo_topics import fill_profiles, make_fraud_topics
+from lastword.demo.demo_topics import fill_profiles
 from lastword.kafka.broker.local_cluster import LocalCluster
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.teams.board.board_topics import STATUS
+from lastword.teams.users.fraud_topics import make_fraud_topics
 from support.boards import act, stats, tell_status, write
 from support.command_line import JARS, CommandLine
 from support.serving import Instance

@@ -12,11 +12,11 @@ from queue import Empty, Queue
 
 import msgspec
 
-from lastword.demo.demo_topics import PARTITIONS
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.pipeline.plan.plan import Pipeline
 from lastword.pipeline.plan.plan_file import read_plan
+from lastword.teams.users.fraud_topics import PARTITIONS
 from lastword.teams.users.generated_users import users
 from support.fifteen_rules import RULES, expected_matches
 from support.pipelines import Outcome, records

@@ -16,7 +16,9 @@ def test_the_pipeline_that_up_runs_is_the_file_of_the_repository() -> None:
 
 def test_each_part_is_a_command_on_the_cluster_and_the_generated_users_are_ended_first() -> None:
     cluster = ["--bootstrap-servers", "127.0.0.1:9"]
-    made = {part.name: list(part.command[3:]) for part in parts(cluster, Choices(http_port=80))}
+    made = {
+        part.name: list(part.command[3:]) for part in parts(cluster, Choices(http_port=80), profiles="user-profiles")
+    }
     assert list(made) == ["serve", "pipeline", "users"]
     tables = [
         "--table",

@@ -81,7 +81,7 @@ def test_a_part_that_is_killed_is_started_again_and_its_end_is_shown(upkeep: Upk
     second = part(upkeep, "a", lambda part: part.pid not in (None, first))
     shown = upkeep.part("a")
     assert (shown.state, shown.pid, shown.health.restarts) == ("running", second, 1)
-    assert shown.told == "a was ended by SIGKILL"
+    assert shown.last_end == "a was ended by SIGKILL"
     assert upkeep.part("b").pid == other
     assert [part.name for part in upkeep.status()] == ["a", "b", "supervisor"]
 
@@ -93,7 +93,7 @@ def test_a_part_that_fails_waits_longer_each_time_and_shows_its_last_words(upkee
     eventually(lambda: upkeep.part("a").state == "starting again")
     health = upkeep.part("a").health
     assert health.last_exit is not None and health.next_start_ms is not None  # noqa: PT018
-    assert upkeep.part("a").told == "a ended with exit code 3: no such topic: make it"
+    assert upkeep.part("a").last_end == "a ended with exit code 3: no such topic: make it"
     # After its second end.
     assert health.next_start_ms - health.last_exit.at_ms == 2000
     assert [part.name for part in ends.news()] == ["a"]
@@ -121,7 +121,7 @@ def test_when_the_supervisor_is_killed_its_stand_by_takes_over_and_keeps_what_ru
     # It is nobody's child by now, and kept all the same.
     os.kill(kept, signal.SIGKILL)
     part(upkeep, "a", lambda part: part.pid not in (None, kept))
-    assert upkeep.part("a").told == "a ended"
+    assert upkeep.part("a").last_end == "a ended"
 
 
 def test_when_all_supervisors_are_killed_the_next_start_keeps_what_runs(upkeep: Upkeep) -> None:

@@ -40,7 +40,6 @@ from lastword.up.supervisor import CLUSTER, supervisor_command
 _SUPERVISOR_S = 20.0
 # A pipeline ends after its commit, and takes a JVM along.
 _PART_S = 60.0
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +59,8 @@ class PartStatus:
         return "stopped" if self.health.next_start_ms is None else "starting again"
 
     @property
-    def told(self) -> str:
-        """Its last end, in words."""
+    def last_end(self) -> str:
+        """The last end of the part, as a line."""
         return f"{self.name} {self.health.last_exit}"
 
 
@@ -70,9 +69,10 @@ class Upkeep:
     """The parts under a home: `start` and `end` are to be called in one's turn."""
 
     folder: Path
-    # Lines that must be seen, and where long work stands.
-    tell: Tell = field(default=lambda _: None)
-    show: Tell = field(default=lambda _: None)
+    # Gets lines that the user must see.
+    report: Callable[[str], None] = field(default=lambda _: None)
+    # Gets the progress of long work.
+    on_progress: Callable[[str], None] = field(default=lambda _: None)
 
     @property
     def wanted(self) -> DesiredState:
@@ -123,9 +123,9 @@ class Upkeep:
         for name in [part.name for part in reversed(known.parts)]:
             files = self._files(name)
             if is_running(files):
-                self.show(f"ending {name}")
+                self.on_progress(f"ending {name}")
                 if not end_process(files, _PART_S):
-                    self.tell(f"{name} did not end in {_PART_S:.0f} s and was killed")
+                    self.report(f"{name} did not end in {_PART_S:.0f} s and was killed")
                 ended.append(name)
                 then(name)
             files.health.unlink(missing_ok=True)
@@ -161,7 +161,7 @@ class Upkeep:
             try:
                 fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                self.tell("another  lastword up  or  down  is at work: waiting for it")
+                self.report("another  lastword up  or  down  is at work: waiting for it")
                 fcntl.flock(turn, fcntl.LOCK_EX)
             yield
 

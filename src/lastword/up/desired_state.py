@@ -10,6 +10,7 @@ up/PART/running.lock        held by the part's process as long as it lives; besi
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,6 +23,8 @@ from lastword.core.home import private_folder
 SUPERVISOR = "supervisor"
 OWNER_LOCK = "owner.lock"
 TOKENS = "tokens"
+# The command line of this program, for the commands of parts.
+LASTWORD = (sys.executable, "-m", "lastword")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 from lastword.cli import cluster_choice
 from lastword.cli.local import this_machine
-from lastword.cli.local.try_commands import on_everything, print_try
+from lastword.cli.local.try_commands import print_try
 from lastword.cli.local.up_status import locked_line
 from lastword.cli.output import note
 from lastword.cli.progress_line import ProgressLine
-from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, LastwordError
 from lastword.core.home import default_home, default_jars
 from lastword.demo.people import TABLE
@@ -25,12 +24,11 @@ if TYPE_CHECKING:
     from lastword.pipeline.plan.plan import Pipeline
     from lastword.pipeline.running.takeover import Choice
     from lastword.teams.parts import Choices
+    from lastword.teams.scenario import TeamsScenario
     from lastword.up.http_tokens import HttpTokens
-    from lastword.up.parts_ready import Asking
 
 # Spark alone may take a minute on a machine that has much to do.
 _READY_S = 300.0
-_LAST_READ_S = 15.0
 
 
 class Everything:
@@ -90,10 +88,11 @@ class Everything:
             )
 
     def _bring_up(self, args: argparse.Namespace) -> None:
-        from lastword.teams import parts as teams
+        from lastword.teams.parts import pipeline
         from lastword.up.parts_ready import await_ready
+        from lastword.up.scenario import desired_state
 
-        plan = teams.pipeline()
+        plan = pipeline()
         with self._upkeep.turn():
             choices = self._choices(args)
             is_running = self._upkeep.is_running
@@ -109,20 +108,17 @@ class Everything:
                 self._begin_at(args.begin, plan)
             # What runs in another's foreground stays his, also with other choices.
             is_owned = self._upkeep.is_owned if is_running else self._is_ours
-            tokens = self._tokens()
-            wanted = teams.wanted(self._cluster, choices, token_file=tokens.file, is_owned=is_owned)
-            self._upkeep.start(wanted, _environment())
-        with closing(self._asking(choices, plan)) as asking:
-            generation = await_ready(self._upkeep, asking, within_s=_READY_S, show=self._progress.step, tell=self._tell)
+            scenario = self._scenario(choices)
+            self._upkeep.start(desired_state(self._cluster, scenario, is_owned=is_owned), _environment())
+        with closing(scenario):
+            await_ready(self._upkeep, scenario, within_s=_READY_S, on_progress=self._progress.step, report=self._report)
         self._is_ready = True
         self._progress.clear()
-        print(
-            f"ready: table {TABLE} with {rows} rows at {began.bootstrap_servers}, "
-            f"pipeline {plan.app} in generation {generation}, HTTP at {choices.url}"
-        )
+        print(f"ready: table {TABLE} with {rows} rows at {began.bootstrap_servers}, {scenario.summary()}")
+        tokens = self._tokens()
         if tokens.file is not None:
             print(locked_line(tokens.file, self._cluster.client_file))
-        print_try(on_everything(choices.url, tokens))
+        print_try(scenario.suggestions())
 
     def _choices(self, args: argparse.Namespace) -> Choices:
         """What this run should be like; BadInput when its HTTP port is another's."""
@@ -146,8 +142,9 @@ class Everything:
 
     def _make_topics(self, plan: Pipeline) -> int:
         """The number of profiles."""
-        from lastword.demo.demo_topics import fill_profiles, make_fraud_topics
+        from lastword.demo.demo_topics import fill_profiles
         from lastword.pipeline.running.own_topics import make_own_topics
+        from lastword.teams.users.fraud_topics import make_fraud_topics
         from lastword.teams.users.user_topic import ensure_first_users
 
         self._progress.step("making topics")
@@ -162,10 +159,10 @@ class Everything:
 
         return http_tokens(self._upkeep.folder, is_locked=self._cluster.client_file is not None)
 
-    def _asking(self, choices: Choices, plan: Pipeline) -> Asking:
-        from lastword.up.parts_ready import Asking
+    def _scenario(self, choices: Choices) -> TeamsScenario:
+        from lastword.teams.scenario import TeamsScenario
 
-        return Asking(choices.url, plan.status, plan.app, token=self._tokens().reading)
+        return TeamsScenario(choices, self._tokens(), profiles=TABLE)
 
     def _begin_at(self, choice: Choice, plan: Pipeline) -> None:
         """Once, and not at each start of the pipeline: that would pass over what expires later."""
@@ -173,7 +170,7 @@ class Everything:
 
         taken = take_over(self._cluster.connection, plan, owner=new_owner(), choice=choice)
         for line in taken.skipped:
-            self._tell(line)
+            self._report(line)
 
     def _attend(self) -> None:
         """Tells what ends and is started again; returns when another command has ended it all."""
@@ -182,12 +179,12 @@ class Everything:
         ends = Ends(self._upkeep)
         while self._upkeep.wanted.is_wanted:
             for part in ends.news():
-                self._tell(f"{part.told}: starting it again")
+                self._report(f"{part.last_end}: starting it again")
             time.sleep(0.5)
         self._is_ours = False
         print("ended by another command", flush=True)
 
-    def _tell(self, line: str) -> None:
+    def _report(self, line: str) -> None:
         self._progress.clear()
         note(line)
 
@@ -200,16 +197,11 @@ class Everything:
         self.end()
 
     def _after_end_of(self, part: str) -> None:
-        """When no users come any more, the pipeline reads on to the end: what it leaves may expire meanwhile."""
-        from lastword.teams import parts as teams
-        from lastword.up.parts_ready import await_all_read
+        from lastword.teams.parts import Choices
 
-        if part == teams.USERS and self._upkeep.part(teams.PIPELINE).pid is not None:
-            self._progress.step("the pipeline reads what is left")
-            choices = teams.Choices(**self._upkeep.wanted.choices)
-            # A courtesy: nothing that is wrong with it may keep the end.
-            with suppress(LastwordError), closing(self._asking(choices, teams.pipeline())) as asking:
-                await_all_read(asking, since_ms=now_ms(), within_s=_LAST_READ_S)
+        # An error of the scenario must not keep the other parts from stopping.
+        with suppress(LastwordError), closing(self._scenario(Choices(**self._upkeep.wanted.choices))) as scenario:
+            scenario.after_end_of(part, self._upkeep)
 
 
 def tell_start(began: Started) -> None:

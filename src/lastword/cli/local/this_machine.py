@@ -34,4 +34,4 @@ def upkeep(progress: ProgressLine) -> Upkeep:
     """The parts that `up` runs on this machine."""
     from lastword.up.control import Upkeep
 
-    return Upkeep(folder=default_home() / "up", tell=progress.line, show=progress.step)
+    return Upkeep(folder=default_home() / "up", report=progress.line, on_progress=progress.step)

@@ -7,12 +7,8 @@ import shutil
 import sys
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from lastword.demo.people import TABLE
-
-if TYPE_CHECKING:
-    from lastword.up.http_tokens import HttpTokens
 
 # Each command with its meaning.
 Commands = dict[str, str]
@@ -26,19 +22,6 @@ ON_THE_CLUSTER: Commands = {
     "lastword demo profiles": "the whole story, step by step",
     "lastword down": "stop; the data is kept",
 }
-
-
-def on_everything(url: str, tokens: HttpTokens) -> Commands:
-    return {
-        f"{url}/": "the console: all of it in a browser",
-        tokens.curl(f"{url}/users/user-1"): "a profile over HTTP",
-        tokens.curl(f"{url}/tables/team_stats/rows"): "what each team has seen and flagged",
-        "lastword board": "who leads, live",
-        "lastword get team_stats team-1": "the numbers of one team, from Kafka",
-        "lastword sql 'SELECT team, flagged FROM team_stats'": "Spark SQL over it",
-        "lastword status": "what runs, since when, and where its log is",
-        "lastword down": "end it all; the data is kept",
-    }
 
 
 def try_lines(commands: Commands, program: str) -> list[str]:

@@ -53,9 +53,9 @@ def parser(verb: str) -> argparse.ArgumentParser:
 
 
 def board(args: argparse.Namespace) -> int:
-    from lastword.demo.demo_topics import make_fraud_topics
     from lastword.teams.board.board_topics import refuse_missing
     from lastword.teams.board.live import LiveBoard
+    from lastword.teams.users.fraud_topics import make_fraud_topics
 
     connection = cluster_choice.connection(args)
     if args.create:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
@@ -80,6 +81,13 @@ def create_topic(
         settings=checked.settings,
         warnings=(*name_warnings(name), *checked.warnings),
     )
+
+
+def create_if_missing(connection: Connection, name: str, *, partitions: int, settings: Mapping[str, str]) -> None:
+    """Creates a topic that is missing; a topic that is there stays as it is."""
+    if name not in connection.reach().topics:
+        with suppress(AlreadyExists):  # another process has created it meanwhile
+            create_topic(connection, name, partitions=partitions, settings=settings)
 
 
 def alter_topic(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-from lastword.core.errors import AlreadyExists, BadInput, NotFound
+from lastword.core.errors import BadInput, NotFound
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import settings_now
 from lastword.kafka.topics.cleanup_policy import cleanup_policy
-from lastword.kafka.topics.topic_changes import create_topic
+from lastword.kafka.topics.topic_changes import create_if_missing
 
 ACTIONS, STATS, USERS = "actions", "team_stats", "new_users"
 # Where the pipeline of the inside teams tells how it stands, and its own name.
@@ -39,9 +37,7 @@ def refuse_missing(connection: Connection) -> None:
 def make_state_topic(connection: Connection) -> None:
     """Makes `board_state` where it is missing; BadInput for one that could lose rows."""
     admin = connection.admin()
-    if STATE not in connection.reach(admin).topics:
-        with suppress(AlreadyExists):  # another made it since
-            create_topic(connection, STATE, partitions=1, settings=_STATE_SETTINGS)
+    create_if_missing(connection, STATE, partitions=1, settings=_STATE_SETTINGS)
     if len(connection.topic(STATE, admin).partitions) != 1:
         raise BadInput(f"topic {STATE!r} has more than one partition, and its rows are those of one moment: delete it")
     if not cleanup_policy(settings_now(admin, STATE)).keeps_every_row:

@@ -12,10 +12,11 @@ import msgspec
 from lastword.core.errors import BadInput
 from lastword.core.position import Position
 from lastword.core.row_json import Write
-from lastword.demo.demo_topics import AN_HOUR, PARTITIONS, make_if_missing
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.loading import LoadStopped, load
 from lastword.kafka.client.reading import log_bounds, read_log
+from lastword.kafka.topics.topic_changes import create_if_missing
+from lastword.teams.users.fraud_topics import AN_HOUR, PARTITIONS
 from lastword.teams.users.generated_users import GeneratedUser, number_of, users
 from lastword.teams.users.pace import steady, unpaced
 
@@ -50,7 +51,7 @@ def write_users(
     """
     if per_second == 0:
         raise BadInput("0 users a second: give at least 1, or no rate to write as fast as possible")
-    make_if_missing(connection, topic, partitions=PARTITIONS, settings=AN_HOUR)
+    create_if_missing(connection, topic, partitions=PARTITIONS, settings=AN_HOUR)
     first = next_number(connection, topic)
     portions = unpaced(stopped) if per_second is None else steady(per_second, stopped)
     chosen = islice(users(seed, first), count)
