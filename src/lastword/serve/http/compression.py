@@ -7,6 +7,7 @@ import gzip
 import zlib
 
 from lastword.serve.http.answers import Answer
+from lastword.serve.http.etags import weak
 
 # Less than a few packets goes out as fast as it is.
 _LEAST_BYTES = 8192
@@ -31,8 +32,8 @@ async def compressed(answer: Answer, accepted: str | None) -> Answer:
         return answer._replace(headers=headers)
     # Not in the event loop: megabytes take milliseconds.
     body = await asyncio.to_thread(gzip.compress, answer.body, _LEVEL, mtime=0)
-    told = [(name, f"W/{text}" if name == "etag" else text) for name, text in headers]
-    return Answer(answer.status, [*told, GZIPPED], body)
+    sent = [(name, weak(text) if name == "etag" else text) for name, text in headers]
+    return Answer(answer.status, [*sent, GZIPPED], body)
 
 
 class GzipParts:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from lastword.console import PageFile
 from lastword.serve.http.answers import Answer, Headers, Refused
-from lastword.serve.http.etags import is_among
+from lastword.serve.http.etags import file_tag, is_among
 
 # The page runs and shows what comes from here, and nothing else: no script that stands in a value, say.
 _POLICY = "; ".join(
@@ -56,6 +55,6 @@ class Console:
 
 
 def _ready(file: PageFile) -> _Ready:
-    tag = f'"{hashlib.sha256(file.content).hexdigest()[:16]}"'
+    tag = file_tag(file.content)
     headers = [("content-type", file.media_type), *_GUARDS, ("etag", tag)]
     return _Ready(tag, Answer(200, headers, file.content))

@@ -10,13 +10,11 @@ from lastword.core.headers import headers_field
 from lastword.core.row_json import row_json
 from lastword.replica.reads import StoredRow
 from lastword.serve.http.answers import COMMON, Answer, Refused, answered_at
-from lastword.serve.http.etags import is_among
+from lastword.serve.http.etags import is_among, row_tag
 from lastword.serve.tables.served_table import ServedTable
 
 # (row, key codec, value codec) -> what is answered
 RowBody = Callable[[StoredRow, Codec, Codec], bytes]
-
-_TOPIC_LETTERS = 8
 
 
 def row_body(row: StoredRow, key_codec: Codec, value_codec: Codec) -> bytes:
@@ -50,7 +48,7 @@ def point_read(table: ServedTable, key: bytes, if_none_match: str | None, body: 
     if row is None:
         hint = f"keys are percent-encoded; those that are there are listed at /tables/{table.name}/rows"
         raise Refused("key_not_found", f"the table {table.name} has no row of this key", hint, [at])
-    tag = f'"{found.topic_id[:_TOPIC_LETTERS]}-{row.partition}-{row.offset}"'
+    tag = row_tag(found.topic_id, row.partition, row.offset)
     if if_none_match is not None and is_among(tag, if_none_match):
         return Answer(304, [("etag", tag), at], b"")
     return Answer(200, [*COMMON, ("etag", tag), at], body(row, table.key_codec, table.value_codec))
