@@ -20,8 +20,8 @@ from lastword.kafka.client.connection import Connection
 from support.boards import act, stats, write
 from support.chromium import chromium_of, ensure_fonts, find_chromium
 from support.command_line import CommandLine
-from support.views import VIEWS, is_there
-from support.visiting import NARROW, WIDE, Scheme, Visitor, visiting
+from support.console_views import VIEWS, expect_view
+from support.console_visitor import NARROW, WIDE, Scheme, Visitor, visiting
 
 FOLDER = Path(__file__).parents[1] / "docs" / "screenshots"
 DRAWN = [name for name in VIEWS if name != "found"]
@@ -61,7 +61,7 @@ def drawn_with(browser: Browser, url: str, connection: Connection) -> dict[str, 
         pages = opened(visitor)
         play(connection, pages["overview"])
         for name, page in pages.items():
-            is_there(page, VIEWS[name.removesuffix("-phone")])
+            expect_view(page, VIEWS[name.removesuffix("-phone")])
             fit(page)
             for scheme in get_args(Scheme):
                 page.emulate_media(color_scheme=scheme)

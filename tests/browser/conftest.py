@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from support.chromium import NoBrowser, chromium_of, find_chromium
-from support.sites import Site, site_in
-from support.visiting import Tab, Visitor, visiting
+from support.console_site import Site, site_in
+from support.console_visitor import Tab, Visitor, visiting
 
 # Other tests may have the processor.
 expect.set_options(timeout=20_000)

@@ -14,11 +14,11 @@ from playwright.sync_api import Browser, Page, expect
 
 from lastword.kafka.client.connection import Connection
 from support.command_line import CommandLine
+from support.console_views import VIEWS, expect_view, time_text
+from support.console_visitor import Tab, Visitor, cells, violations, visiting
 from support.processes import started_with
-from support.serving import Instance
-from support.topics import records_of
-from support.views import VIEWS, is_there, when
-from support.visiting import Tab, Visitor, cells, violations, visiting
+from support.serve_instance import Instance
+from support.topic_contents import records_of
 from support.waiting import eventually
 
 pytestmark = pytest.mark.quick
@@ -69,7 +69,7 @@ def test_the_overview_tells_that_all_runs_how_many_users_came_and_who_leads(
     visitor: Visitor, everything: Everything
 ) -> None:
     page = visitor.open()
-    is_there(page, VIEWS["overview"])
+    expect_view(page, VIEWS["overview"])
     for part, state in {"pipeline:teams": "running", "table:users": "ready", "table:team_stats": "ready"}.items():
         expect(page.locator(f"[data-part='{part}']")).to_have_attribute("data-state", state, timeout=240_000)
     for part in ("source:new_users", "topic:actions"):
@@ -102,7 +102,7 @@ def test_a_user_s_value_and_since_when(visitor: Visitor, everything: Everything)
     page = visitor.open("#/tables/users/user-3")
     detail = page.get_by_role("region", name="Row user-3")
     expect(detail.locator("[data-value]")).to_contain_text("Charlie")
-    expect(detail).to_contain_text(when(told["timestamp"]))
+    expect(detail).to_contain_text(time_text(told["timestamp"]))
 
 
 def test_how_much_of_the_profiles_is_obsolete(visitor: Visitor, everything: Everything) -> None:
@@ -117,7 +117,7 @@ def test_how_much_of_the_profiles_is_obsolete(visitor: Visitor, everything: Ever
 
 def test_a_broker_that_is_killed_is_told_and_the_users_are_counted_on(visitor: Visitor, everything: Everything) -> None:
     page = visitor.open()
-    is_there(page, VIEWS["overview"])
+    expect_view(page, VIEWS["overview"])
     before = number(page, "users-processed")
     os.kill(everything.part("broker")["pid"], signal.SIGKILL)
     wrong = page.get_by_role("region", name="Problems").locator("[data-trouble=cluster]")

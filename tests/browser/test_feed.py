@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from lastword.api.table import Table
-from support.sites import Site
-from support.views import is_streaming
-from support.visiting import Motion, Visitor, cells, visiting
+from support.console_site import Site
+from support.console_views import expect_streaming
+from support.console_visitor import Motion, Visitor, cells, visiting
 
 
 def fed(page: Page, prefix: str) -> list[str]:
@@ -32,7 +32,7 @@ def shows(page: Page, prefix: str, places: list[str]) -> None:
 
 def test_puts_and_deletes_are_fed_as_they_come_the_newest_first(visitor: Visitor, site: Site) -> None:
     page = visitor.open("#/changes?tables=users")
-    is_streaming(page)
+    expect_streaming(page)
     with site.table("users") as users:
         places = written(users, "fed-1", "fed-1", "fed-1")
         shows(page, "fed-", places)
@@ -47,7 +47,7 @@ def test_puts_and_deletes_are_fed_as_they_come_the_newest_first(visitor: Visitor
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
 def test_a_change_lights_up_and_goes_out(visitor: Visitor, site: Site, motion: Motion) -> None:
     page = visitor.open("#/changes?tables=users", motion=motion)
-    is_streaming(page)
+    expect_streaming(page)
     with site.table("users") as users:
         written(users, "lit-1")
     row = page.locator("tr[data-key=lit-1]")
@@ -57,7 +57,7 @@ def test_a_change_lights_up_and_goes_out(visitor: Visitor, site: Site, motion: M
 
 def test_a_feed_that_is_paused_goes_on_without_loss(visitor: Visitor, site: Site) -> None:
     page = visitor.open("#/changes?tables=users")
-    is_streaming(page)
+    expect_streaming(page)
     with site.table("users") as users:
         places = written(users, "held-1", "held-2")
         shows(page, "held-", places)
@@ -71,7 +71,7 @@ def test_a_feed_that_is_paused_goes_on_without_loss(visitor: Visitor, site: Site
 
 def test_what_is_filtered_out_is_not_lost(visitor: Visitor, site: Site) -> None:
     page = visitor.open("#/changes?tables=users")
-    is_streaming(page)
+    expect_streaming(page)
     with site.table("users") as users:
         page.get_by_role("searchbox", name="Only keys with").fill("sieve-a")
         kept = written(users, "sieve-a1", "sieve-a2")
@@ -86,7 +86,7 @@ def test_what_is_filtered_out_is_not_lost(visitor: Visitor, site: Site) -> None:
 
 def test_a_link_chooses_tables_and_filter(visitor: Visitor, site: Site) -> None:
     page = visitor.open("#/changes?tables=odd&filter=chosen-y")
-    is_streaming(page)
+    expect_streaming(page)
     with site.table("users") as users, site.table("odd") as odd:
         written(users, "chosen-y1")
         written(odd, "chosen-n1")
@@ -101,7 +101,7 @@ def test_the_server_is_killed_and_comes_back_and_the_feed_has_missed_nothing(
         # What the browser itself says of a server that is gone.
         visitor.expects("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET")
         page = visitor.open("#/changes?tables=users")
-        is_streaming(page)
+        expect_streaming(page)
         places = written(users, *(f"kept-{number}" for number in range(5)))
         shows(page, "kept-", places)
 
@@ -116,7 +116,7 @@ def test_the_server_is_killed_and_comes_back_and_the_feed_has_missed_nothing(
 
         instance.start()
 
-        is_streaming(page)
+        expect_streaming(page)
         expect(page.locator("[data-trouble=server]")).to_have_count(0)
         expect(page.locator("main[data-stale]")).to_have_count(0)
         places += written(users, "kept-last")

@@ -8,9 +8,9 @@ from urllib.parse import quote
 from playwright.sync_api import Page, expect
 
 from support.boards import action, write
-from support.sites import Site
-from support.views import is_streaming
-from support.visiting import Visitor, violations
+from support.console_site import Site
+from support.console_views import expect_streaming
+from support.console_visitor import Visitor, violations
 
 RUN = "globalThis.harmed = (globalThis.harmed ?? 0) + 1"
 HOSTILE = {
@@ -33,7 +33,7 @@ def unharmed(page: Page) -> None:
 
 def test_markup_in_a_key_a_field_and_a_value_is_shown_as_it_was_written(visitor: Visitor, site: Site) -> None:
     page = visitor.open("#/changes?tables=odd")
-    is_streaming(page)
+    expect_streaming(page)
     with site.table("odd") as odd:
         for text in HOSTILE.values():
             odd.put(f"html {text}", {text: text, "list": [text]})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, expect
 
-from support.sites import Site
-from support.visiting import Visitor
+from support.console_site import Site
+from support.console_visitor import Visitor
 
 _SEEN = """(element) => {
   const style = getComputedStyle(element);

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from support.sites import Site
-from support.views import VIEWS, View, fill, is_streaming, is_there, row
-from support.visiting import Visitor
+from support.console_site import Site
+from support.console_views import VIEWS, View, expect_streaming, expect_view, fill, row
+from support.console_visitor import Visitor
 from support.waiting import eventually
 
 ANOTHER_VIEW, ANOTHER_ROW = VIEWS["topics"], VIEWS["row"]
@@ -89,12 +89,12 @@ def test_a_row_that_is_added_late_is_not_opened(visitor: Visitor, site: Site, vi
         add(page, "late-added")
         put.wait()
         goes_to(page, visitor, view.link)
-        is_there(page, view)
+        expect_view(page, view)
         put.release()
         is_said(page, "Written at")
         expect(page.get_by_role("dialog")).to_have_count(0)
     is_at(page, visitor, view.link)
-    is_there(page, view)
+    expect_view(page, view)
     expect(page.locator("[data-ack]")).to_have_count(0)
 
 
@@ -111,12 +111,12 @@ def test_a_row_that_is_written_late_is_not_opened(visitor: Visitor, site: Site, 
         asked.get_by_role("button", name="Write" if verb == "Edit" else "Delete", exact=True).click()
         write.wait()
         goes_to(page, visitor, view.link)
-        is_there(page, view)
+        expect_view(page, view)
         write.release()
         is_said(page, "Written at" if verb == "Edit" else "Deleted at")
         expect(asked).to_have_count(0)
     is_at(page, visitor, view.link)
-    is_there(page, view)
+    expect_view(page, view)
     expect(page.locator("[data-ack]")).to_have_count(0)
 
 
@@ -172,7 +172,7 @@ def test_a_token_that_is_given_late_leaves_the_reader_where_he_went(visitor: Vis
         put.release()
         is_said(page, "Written at")
     is_at(page, visitor, view.link)
-    is_there(page, view)
+    expect_view(page, view)
 
 
 def test_a_compaction_that_is_refused_late_is_told_where_the_reader_went(visitor: Visitor) -> None:
@@ -182,11 +182,11 @@ def test_a_compaction_that_is_refused_late_is_told_where_the_reader_went(visitor
         page.get_by_role("button", name="Compact now").click()
         post.wait()
         goes_to(page, visitor, ANOTHER_ROW.link)
-        is_there(page, ANOTHER_ROW)
+        expect_view(page, ANOTHER_ROW)
         post.refuse(409, "already_running")
         is_said(page, "user-profiles was not compacted: refused as already_running")
     is_at(page, visitor, ANOTHER_ROW.link)
-    is_there(page, ANOTHER_ROW)
+    expect_view(page, ANOTHER_ROW)
 
 
 def test_a_key_that_is_found_late_is_not_opened(visitor: Visitor) -> None:
@@ -198,9 +198,9 @@ def test_a_key_that_is_found_late_is_not_opened(visitor: Visitor) -> None:
         page.get_by_role("button", name="Find", exact=True).click()
         found.wait()
         row(page, "user-3").get_by_role("link").click()
-        is_there(page, ANOTHER_ROW)
+        expect_view(page, ANOTHER_ROW)
         # Only now is the list read to which the reader went, and the row that was looked for is in it.
-        is_streaming(page)
+        expect_streaming(page)
         expect(row(page, "user-1")).to_be_visible()
     is_at(page, visitor, ANOTHER_ROW.link)
 
@@ -216,7 +216,7 @@ def test_a_key_that_is_found_late_does_not_replace_another_row_of_the_same_list(
         found.release()
         expect(row(page, "user-1")).to_be_visible()
         expect(row(page, "user-3")).to_have_count(0)
-        is_streaming(page)
+        expect_streaming(page)
     is_at(page, visitor, "#/tables/users/user-3?prefix=user-1")
     expect(page.get_by_role("region", name="Row user-3")).to_be_visible()
 
@@ -233,12 +233,12 @@ def test_a_key_that_is_looked_for_again_is_opened_at_once(visitor: Visitor) -> N
 
 def test_a_view_that_is_fetched_late_is_the_one_that_was_asked_for_last(visitor: Visitor) -> None:
     page = visitor.open("#/topics", fresh=True)
-    is_there(page, ANOTHER_VIEW)
+    expect_view(page, ANOTHER_VIEW)
     with held(page, "/views/table.js") as script:
         goes_to(page, visitor, "#/tables/users")
         script.wait()
         goes_to(page, visitor, ANOTHER_ROW.link)
-    is_there(page, ANOTHER_ROW)
+    expect_view(page, ANOTHER_ROW)
     is_at(page, visitor, ANOTHER_ROW.link)
 
 
@@ -254,7 +254,7 @@ def test_tables_that_are_known_late_do_not_bring_the_changes_back(visitor: Visit
         tables.release()
         expect(page.get_by_role("checkbox", name="users", exact=True)).to_be_checked()
         is_at(page, visitor, ANOTHER_VIEW.link)
-    is_there(page, ANOTHER_VIEW)
+    expect_view(page, ANOTHER_VIEW)
 
 
 def test_a_row_that_was_added_is_shown_however_old_the_first_answer_is(visitor: Visitor, site: Site) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from support.boards import act, action, stats, write
-from support.sites import Site
-from support.visiting import Visitor, cells, visiting
+from support.console_site import Site
+from support.console_visitor import Visitor, cells, visiting
 
 
 def order(page: Page, *teams: str) -> list[str | None]:

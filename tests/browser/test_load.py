@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from support.sites import Site
-from support.views import VIEWS, is_streaming, is_there
-from support.visiting import Visitor
+from support.console_site import Site
+from support.console_views import VIEWS, expect_streaming, expect_view
+from support.console_visitor import Visitor
 
 RATE = 1000
 # All on one page of the table.
@@ -88,7 +88,7 @@ def test_a_thousand_changes_a_second_are_painted_ten_times_a_second_and_in_short
     visitor: Visitor, browser: Browser, site: Site, view: str
 ) -> None:
     page = visitor.open(view, motion="no-preference")
-    is_streaming(page)
+    expect_streaming(page)
     with changes(site) as sent:
         expect(page.locator("tr[data-key]").first).to_be_visible()
         before = sent[0]
@@ -103,7 +103,7 @@ def test_a_thousand_changes_a_second_are_painted_ten_times_a_second_and_in_short
 
 def test_every_one_of_them_is_counted(visitor: Visitor, site: Site) -> None:
     page = visitor.open("#/changes?tables=busy")
-    is_streaming(page)
+    expect_streaming(page)
     with changes(site) as sent:
         page.wait_for_timeout(2000)
     seen = page.locator("[data-seen]")
@@ -113,7 +113,7 @@ def test_every_one_of_them_is_counted(visitor: Visitor, site: Site) -> None:
 
 def test_a_page_that_paints_more_often_or_is_busy_for_longer_is_found_out(visitor: Visitor, browser: Browser) -> None:
     page = visitor.open()
-    is_there(page, VIEWS["overview"])
+    expect_view(page, VIEWS["overview"])
     page.evaluate(
         "() => { setInterval(() => { document.title = document.querySelector('h1').textContent += '.' }, 20) }"
     )

@@ -11,9 +11,9 @@ from playwright.sync_api import Browser, expect
 from lastword.demo.demo_topics import fill_profiles
 from lastword.kafka.broker.local_cluster import LocalCluster
 from support.command_line import CommandLine
-from support.serving import Instance
-from support.victims import kill_broker
-from support.visiting import Visitor, violations, visiting
+from support.console_visitor import Visitor, violations, visiting
+from support.killed_processes import kill_broker
+from support.serve_instance import Instance
 
 
 @pytest.fixture

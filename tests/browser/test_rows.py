@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from support.sites import Site
-from support.views import VIEWS, fill, is_there, row, when
-from support.visiting import Visitor, cells
+from support.console_site import Site
+from support.console_views import VIEWS, expect_view, fill, row, time_text
+from support.console_visitor import Visitor, cells
 
 
 def test_a_put_appears_and_lights_up_without_a_reload(visitor: Visitor, site: Site) -> None:
@@ -53,7 +53,7 @@ def test_a_row_that_is_deleted_while_it_is_open_says_so(visitor: Visitor, site: 
 def test_a_row_shows_its_value_its_place_and_its_time(visitor: Visitor, site: Site) -> None:
     told = site.instance.ask("/tables/users/rows/user-3").json
     page = visitor.open(VIEWS["row"].link)
-    is_there(page, VIEWS["row"])
+    expect_view(page, VIEWS["row"])
     detail = page.get_by_role("region", name="Row user-3")
     for text in ("Charlie", "charlie@example.com"):
         expect(detail.locator("[data-value]")).to_contain_text(text)
@@ -61,7 +61,7 @@ def test_a_row_shows_its_value_its_place_and_its_time(visitor: Visitor, site: Si
     assert f"Partition {told['partition']}" in shown
     assert f"Offset {told['offset']}" in shown
     assert "Size" in shown
-    assert when(told["timestamp"]) in shown
+    assert time_text(told["timestamp"]) in shown
 
 
 def test_parts_of_a_value_are_folded_and_unfolded(visitor: Visitor, site: Site) -> None:

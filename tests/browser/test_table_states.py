@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Route, expect
 
-from support.visiting import Visitor, violations
+from support.console_visitor import Visitor, violations
 
 
 def test_a_table_that_is_rebuilt_and_one_that_waits_for_space_are_named_with_the_reason(visitor: Visitor) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from support.sites import Site
-from support.views import fill, row
-from support.visiting import Tab, Visitor, stored, violations, visiting
+from support.console_site import Site
+from support.console_views import fill, row
+from support.console_visitor import Tab, Visitor, stored_by_page, violations, visiting
 
 READ, WRITE = "read-0123456789abcdef", "write-0123456789abcdef"
 
@@ -66,7 +66,7 @@ def test_the_token_is_in_no_address_and_no_storage_and_gone_after_a_reload(visit
     page.get_by_role("button", name="Add row").click()
     fill(page, "Add a row", Key="user-by-token", Value="1")
     expect(row(page, "user-by-token")).to_be_visible()
-    assert WRITE not in json.dumps([stored(page), page.content()])
+    assert WRITE not in json.dumps([stored_by_page(page), page.content()])
     page.context.storage_state(path=tmp_path / "state", indexed_db=True)
     assert WRITE not in (tmp_path / "state").read_text()
     assert [request.url for request in visitor.requests if "0123456789" in request.url] == []

@@ -6,9 +6,9 @@ from playwright.sync_api import Page, expect
 
 from lastword.kafka.topics.topic_changes import create_topic
 from support.boards import write
-from support.sites import Site
-from support.topics import records_of
-from support.visiting import Visitor
+from support.console_site import Site
+from support.console_visitor import Visitor
+from support.topic_contents import records_of
 
 FIGURES = ("records", "live-keys", "tombstone-share", "obsolete-share", "duplicate-factor")
 

@@ -7,9 +7,9 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from support.sites import Site
-from support.views import VIEWS, View, is_there
-from support.visiting import NARROW, WIDE, Scheme, Visitor, stored, violations
+from support.console_site import Site
+from support.console_views import VIEWS, View, expect_view
+from support.console_visitor import NARROW, WIDE, Scheme, Visitor, stored_by_page, violations
 
 LOOKS: tuple[tuple[tuple[int, int], Scheme], ...] = ((WIDE, "light"), (WIDE, "dark"), (NARROW, "dark"))
 LINKS = ("Overview", "Leaderboard", "Tables", "Changes", "Topics")
@@ -18,7 +18,7 @@ LINKS = ("Overview", "Leaderboard", "Tables", "Changes", "Topics")
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_a_link_leads_to_a_view_that_names_itself_and_in_which_axe_finds_nothing(visitor: Visitor, view: View) -> None:
     page = visitor.open(view.link)
-    is_there(page, view)
+    expect_view(page, view)
     expect(page).to_have_title(re.compile(rf"^(.* · )?{view.heading} · lastword$"))
     here = page.get_by_role("navigation", name="Views").locator("[aria-current=page]")
     expect(here).to_have_count(1)
@@ -31,15 +31,15 @@ def test_a_link_leads_to_a_view_that_names_itself_and_in_which_axe_finds_nothing
 
 def test_the_views_are_reached_from_each_other_and_back_goes_back(visitor: Visitor) -> None:
     page = visitor.open()
-    is_there(page, VIEWS["overview"])
+    expect_view(page, VIEWS["overview"])
     views = page.get_by_role("navigation", name="Views")
     for link in (*LINKS[1:], LINKS[0], "Changes", "Topics"):
         views.get_by_role("link", name=link, exact=True).click()
         expect(page.get_by_role("heading", level=1, name=link, exact=True)).to_be_focused()
     page.go_back()
-    is_there(page, VIEWS["changes"])
+    expect_view(page, VIEWS["changes"])
     page.go_forward()
-    is_there(page, VIEWS["topics"])
+    expect_view(page, VIEWS["topics"])
 
 
 def test_a_link_to_nowhere_says_so(visitor: Visitor) -> None:
@@ -54,7 +54,7 @@ def test_a_link_to_nowhere_says_so(visitor: Visitor) -> None:
 
 def test_axe_would_have_found_something(visitor: Visitor) -> None:
     page = visitor.open()
-    is_there(page, VIEWS["overview"])
+    expect_view(page, VIEWS["overview"])
     page.evaluate("document.querySelector('main').append(document.createElement('button'))")
     assert [told.split(":")[0] for told in violations(page)] == ["button-name"]
 
@@ -87,7 +87,7 @@ def brightness(page: Page) -> str:
 
 def test_the_first_view_takes_less_than_150_kb(visitor: Visitor) -> None:
     page = visitor.open(fresh=True)
-    is_there(page, VIEWS["overview"])
+    expect_view(page, VIEWS["overview"])
     sizes = {request.url: len(response.body()) for request in visitor.requests if (response := request.response())}
     assert sum(sizes.values()) < 150_000, sizes
     assert any(url.endswith(".js") for url in sizes)
@@ -96,9 +96,9 @@ def test_the_first_view_takes_less_than_150_kb(visitor: Visitor) -> None:
 
 def test_a_second_visit_fetches_no_file_of_the_page_again(visitor: Visitor) -> None:
     page = visitor.open(fresh=True)
-    is_there(page, VIEWS["overview"])
+    expect_view(page, VIEWS["overview"])
     page.reload()
-    is_there(page, VIEWS["overview"])
+    expect_view(page, VIEWS["overview"])
     again = page.evaluate(
         """() => performance.getEntriesByType('resource').filter((each) => each.name.includes('/console/')).map(
         (each) => [each.name, each.responseStatus, each.encodedBodySize, each.transferSize])"""
@@ -110,8 +110,8 @@ def test_a_second_visit_fetches_no_file_of_the_page_again(visitor: Visitor) -> N
 
 def test_nothing_but_the_choice_of_colours_outlives_the_page(visitor: Visitor) -> None:
     page = visitor.open("#/tables/users/user-3", fresh=True)
-    is_there(page, VIEWS["row"])
-    local, session, cookie, _, state, databases, caches, name = stored(page)
+    expect_view(page, VIEWS["row"])
+    local, session, cookie, _, state, databases, caches, name = stored_by_page(page)
     assert (session, cookie, databases, caches, name) == ("{}", "", [], [], "")
     assert len(local) < 100
     assert "user" not in (state or "")
@@ -122,7 +122,7 @@ def test_one_stream_at_most_is_open(visitor: Visitor, site: Site) -> None:
     open_streams = streams(visitor)
     for view in ("board", "changes", "table", "topics"):
         page.goto(f"{site.url}/{VIEWS[view].link}")
-        is_there(page, VIEWS[view])
+        expect_view(page, VIEWS[view])
         open_streams = streams(visitor)
         assert len(open_streams) == (0 if view == "topics" else 1), (view, open_streams)
 

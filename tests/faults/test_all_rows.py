@@ -19,9 +19,9 @@ from lastword.kafka.topics.topic_changes import create_topic
 from lastword.replica.store.store import Store
 from lastword.serve.http.limits import Limits
 from lastword.serve.running import Front, Running, TableToServe, running
-from support.all_rows import SlowReader, is_cut, metric, value_of
 from support.damage import flip, largest_table
 from support.replicas import recreate, store_of
+from support.slow_reader import SlowReader, is_cut, metric, value_of
 from support.waiting import eventually
 
 ROWS = 3029

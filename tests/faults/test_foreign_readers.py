@@ -11,8 +11,8 @@ import pytest
 from lastword.kafka.broker.broker_process import Jvm
 from lastword.kafka.client.connection import Connection
 from support.command_line import CommandLine
-from support.compacted_logs import THIRTEEN_PROFILES, aborted, committed, make_topic, write
-from support.foreign_clients import Seen, kafka_tools, seen_by_console_consumer, seen_by_kafka_python
+from support.compacted_logs import THIRTEEN_PROFILES, aborted_transaction, committed, make_topic, write
+from support.foreign_clients import ForeignRecord, kafka_tools, seen_by_console_consumer, seen_by_kafka_python
 
 # Other clients are told an address alone.
 pytestmark = pytest.mark.open
@@ -35,7 +35,7 @@ def end_each_partition(connection: Connection, topic: str) -> int:
     return len(partitions)
 
 
-def before_the_end(records: list[Seen], ends: int) -> list[tuple[str, str | None]]:
+def before_the_end(records: list[ForeignRecord], ends: int) -> list[tuple[str, str | None]]:
     """The records but the last ones, each of which was seen."""
     assert [record.key for record in records].count("the end") == ends
     return sorted((record.key, record.value) for record in records if record.key != "the end")
@@ -66,7 +66,7 @@ def test_the_foreign_readers_of_these_tests_do_see_aborted_records(
 ) -> None:
     # The negative control: a reader of committed data would find nothing wrong in the test above.
     make_topic(connection, topic_name)
-    with aborted(connection, topic_name, records=1):
+    with aborted_transaction(connection, topic_name, records=1):
         pass
 
     ends = end_each_partition(connection, topic_name)

@@ -16,7 +16,7 @@ from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import log_bounds
 from lastword.serve.running import Front, TableToServe, running
-from support.clusters_served import told
+from support.cluster_routes import json_answer
 from support.replicas import log_now
 from support.waiting import eventually
 
@@ -60,13 +60,13 @@ def test_a_table_on_a_full_disk_goes_on_when_there_is_space_again_and_has_lost_n
         eventually(lambda: replica.state.name == "failed")
         assert "no space is left" in str(replica.state.why)
         # What it has, with its honest position and lag.
-        eventually(lambda: told(made.url, "/tables/users")[1]["lag"] is not None)
-        standing = told(made.url, "/tables/users")[1]
+        eventually(lambda: json_answer(made.url, "/tables/users")[1]["lag"] is not None)
+        standing = json_answer(made.url, "/tables/users")[1]
         position = Position.parse(standing["position"])
         assert standing["state"] == "failed"
         assert standing["why"] == "no space is left on the disk: it goes on when there is some"
         assert standing["lag"] == sum(end - position.get(partition, 0) for partition, end in ends.items()) > 0
-        assert told(made.url, "/ready")[0] == 503
+        assert json_answer(made.url, "/ready")[0] == 503
         shown = {row.key: len(row.value) + 2 for row in replica.scan()}
         assert shown == expected_at(connection, users.topic, position)
         assert 0 < standing["rows"] == len(shown) < ROWS

@@ -32,7 +32,7 @@ from lastword.replica.replica import Replica
 from lastword.replica.store.row_layout import FORMAT
 from lastword.replica.store.store import Store
 from lastword.serve.running import Front, Running, TableToServe, running
-from support.clusters_served import told
+from support.cluster_routes import json_answer
 from support.damage import damage, flip, largest_table
 from support.replicas import recreate, store_of, store_on_disk
 from support.waiting import eventually
@@ -79,7 +79,7 @@ def paged(url: str) -> tuple[int, Any]:
     """All rows, page after page, or the first error."""
     rows, cursor = list[Any](), ""
     while True:
-        status, answer = told(url, f"/tables/users/rows?limit=700{cursor}")
+        status, answer = json_answer(url, f"/tables/users/rows?limit=700{cursor}")
         if status != 200:
             return status, answer
         rows += answer["rows"]
@@ -91,7 +91,7 @@ def paged(url: str) -> tuple[int, Any]:
 def all_at_once(url: str) -> tuple[int, Any]:
     """All rows in one answer, or an error; 503 where the answer was cut off."""
     try:
-        return told(url, "/users")
+        return json_answer(url, "/users")
     except IncompleteRead as cut:
         with pytest.raises(ValueError):  # noqa: PT011
             json.loads(cut.partial)
@@ -115,7 +115,7 @@ def test_a_flipped_bit_is_an_error_and_never_a_shorter_table_and_the_table_heals
         eventually(lambda: is_whole(replica))
         status, rows = paged(made.url)
         assert (status, [row["value"] for row in rows]) == (200, [value_of(number) for number in range(ROWS)])
-        assert told(made.url, "/ready")[0] == 200
+        assert json_answer(made.url, "/ready")[0] == 200
         assert replica.damages_found == 1
         assert metric(made.url, 'lastword_store_damages_total{table="users"}') == 1
         # One line, which names the folder.

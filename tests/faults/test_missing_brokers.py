@@ -24,8 +24,8 @@ from lastword.kafka.client.same_topic import SameTopic
 from lastword.kafka.client.write_failures import WriteFailures
 from lastword.kafka.client.writing import Ack, Writer
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic
-from support.asking import ask, served, service_of
 from support.command_line import JARS
+from support.service_calls import ask, served_table, service_of
 from support.waiting import eventually
 
 # For a write that can't be acknowledged; everything that has to succeed has a minute.
@@ -86,7 +86,7 @@ def test_a_load_names_the_replicas_that_are_missing(two_of_three: Connection) ->
 
 
 def test_http_names_the_missing_replicas_and_no_address(two_of_three: Connection, tmp_path: Path) -> None:
-    table = served(two_of_three, "all", tmp_path, patience_s=_PATIENCE_S)
+    table = served_table(two_of_three, "all", tmp_path, patience_s=_PATIENCE_S)
     service = service_of(table)
     try:
         told = ask(service, "/tables/users/rows/b", "PUT", b"2", host="localhost")

@@ -21,7 +21,7 @@ from lastword.kafka.compaction.journal import claimed
 from lastword.kafka.compaction.nudge import nudge, nudger, roll_rule
 from lastword.kafka.compaction.on_demand import Compaction, compact_topic
 from support.command_line import CommandLine
-from support.compacted_logs import THIRTEEN_PROFILES, aborted, committed, make_topic, uncommitted, write
+from support.compacted_logs import THIRTEEN_PROFILES, aborted_transaction, committed, make_topic, uncommitted, write
 
 HOUR_MS = 3_600_000
 
@@ -188,7 +188,7 @@ def test_what_is_left_when_the_time_is_up_is_told_and_the_next_compaction_remove
     make_topic(connection, topic_name, partitions=1)
     write(connection, topic_name, THIRTEEN_PROFILES)
 
-    with aborted(connection, topic_name, records=1):
+    with aborted_transaction(connection, topic_name, records=1):
         held = compacted(connection, topic_name, tmp_path, timeout_s=6)
         assert ours(connection, topic_name) > 0
         assert held.partitions[0].nudge_left_until_ms is not None

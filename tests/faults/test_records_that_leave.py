@@ -25,9 +25,9 @@ from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic
 from lastword.replica.replica import Replica
 from lastword.serve.running import Front, Running, TableToServe, running
+from support.change_reader import ChangeReader
 from support.command_line import JARS, CommandLine
-from support.listening import ChangeReader
-from support.replicas import connected, disagreements, log_now, replica_of, store_on_disk, write_rows
+from support.replicas import connection_to, disagreements, log_now, replica_of, store_on_disk, write_rows
 from support.waiting import eventually
 
 SOAK = os.environ.get("LASTWORD_SOAK")
@@ -136,7 +136,7 @@ def test_retention_empties_a_table_as_it_empties_its_topic(tmp_path: Path) -> No
     quick = {"log.retention.check.interval.ms": "500", "log.initial.task.delay.ms": "500"}
     with LocalCluster(name="retention", folder=tmp_path / "cluster", jars=JARS, owned=True) as cluster:
         cluster.start(port=0, settings=quick)
-        connection = connected(cluster)
+        connection = connection_to(cluster)
         settings = {"cleanup.policy": "delete", "segment.ms": "3600000", "retention.ms": "-1"}
         create_topic(connection, "events", partitions=1, settings=settings)
         old = [(0, f"old-{n}", str(n), now - 9 * day_ms) for n in range(20)]

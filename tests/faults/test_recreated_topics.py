@@ -19,8 +19,8 @@ from lastword.kafka.client.same_topic import SameTopic
 from lastword.kafka.client.writing import Writer
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.kafka.topics.topic_description import list_topics
-from support.asking import Told, ask, served, service_of
 from support.command_line import JARS, CommandLine
+from support.service_calls import ServiceAnswer, ask, served_table, service_of
 from support.waiting import eventually
 
 
@@ -171,10 +171,10 @@ def test_the_command_line_makes_no_topic(willing: Connection, tmp_path: Path) ->
 def test_a_served_table_writes_to_the_topic_that_it_shows_and_to_no_other(
     willing: Connection, topic: str, tmp_path: Path
 ) -> None:
-    table = served(willing, topic, tmp_path)
+    table = served_table(willing, topic, tmp_path)
     service = service_of(table)
 
-    def put(key: str) -> Told:
+    def put(key: str) -> ServiceAnswer:
         return ask(service, f"/tables/users/rows/{key}", "PUT", b"1", host="localhost")
 
     try:
@@ -188,7 +188,7 @@ def test_a_served_table_writes_to_the_topic_that_it_shows_and_to_no_other(
         assert topic not in names(willing)
 
         create_topic(willing, topic)
-        answers: list[Told] = []
+        answers: list[ServiceAnswer] = []
 
         def is_taken() -> bool:
             answers.append(put(f"d{len(answers)}"))

@@ -10,7 +10,7 @@ from lastword.api.table import Table
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic
 from support.command_line import CommandLine
-from support.serving import Instance
+from support.serve_instance import Instance
 from support.waiting import eventually
 
 _CLIENTS = 60

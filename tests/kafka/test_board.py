@@ -27,12 +27,12 @@ from support.boards import (
     board_topics,
     counted_from_scratch,
     expire,
-    kept,
+    recount_of_state,
+    recount_shown,
     row_of,
-    shown,
     stats,
-    tell_status,
     write,
+    write_status,
 )
 from support.command_line import CommandLine
 from support.waiting import eventually
@@ -49,15 +49,17 @@ def test_actions_are_counted_and_numbers_shown_as_they_come(topics: Connection) 
     write(topics, "team_stats", ("team-1", stats("team-1", 5, 2)), ("team-1", stats("team-1", 9, 3)))
     with LiveBoard(topics, writes=True) as live:
         live.wait_until_ready(120)
-        assert shown(live) == Recount({"team-1": 2, "team-2": 1}, {"team-1": (9, 3)}, 0)
+        assert recount_shown(live) == Recount({"team-1": 2, "team-2": 1}, {"team-1": (9, 3)}, 0)
         act(topics, "team-2", "team-2", "team-10")
-        eventually(lambda: shown(live) == Recount({"team-1": 2, "team-2": 3, "team-10": 1}, {"team-1": (9, 3)}, 0))
+        eventually(
+            lambda: recount_shown(live) == Recount({"team-1": 2, "team-2": 3, "team-10": 1}, {"team-1": (9, 3)}, 0)
+        )
         # By badges, then by actions, then by name.
         assert [team.team for team in live.board.teams] == ["team-1", "team-2", "team-10"]
         assert badges_of(live, "team-1") == ["first_action", "first_stats"]
         eventually(lambda: row_of(live, "team-2")["actions_per_s"] is not None)
         assert row_of(live, "team-2")["processed"] is row_of(live, "team-2")["lag"] is None
-    assert shown(live) == counted_from_scratch(topics)
+    assert recount_shown(live) == counted_from_scratch(topics)
 
 
 REFUSED: list[tuple[str, str | None, bytes | None, str]] = [
@@ -115,34 +117,34 @@ def test_what_a_transaction_took_back_is_not_counted(topics: Connection) -> None
     taking_back.abort_transaction(30)
     with LiveBoard(topics, writes=True) as live:
         live.wait_until_ready(120)
-        assert shown(live).actions == {"team-1": 1}
+        assert recount_shown(live).actions == {"team-1": 1}
 
 
 def test_the_teams_inside_the_pipeline_have_its_badges_and_its_lag(topics: Connection) -> None:
-    tell_status(topics, ["team-1", "team-2"], tasks=2, lag=12)
+    write_status(topics, ["team-1", "team-2"], tasks=2, lag=12)
     with LiveBoard(topics, writes=True) as live:
         live.wait_until_ready(120)
         eventually(lambda: badges_of(live, "team-2") == ["connected", "shared_work"])
         assert (row_of(live, "team-2")["kind"], row_of(live, "team-2")["lag"]) == ("inside", 12)
         # It says nothing for longer than ten seconds: what it said last is not about now.
-        tell_status(topics, ["team-1", "team-2"], at=now_ms() - 11_000, tasks=1)
+        write_status(topics, ["team-1", "team-2"], at=now_ms() - 11_000, tasks=1)
         eventually(lambda: row_of(live, "team-2")["lag"] is None)
         assert badges_of(live, "team-2") == ["connected", "shared_work"]
 
 
 def test_a_team_whose_work_was_ever_shared_has_the_badge_for_good(topics: Connection) -> None:
     # The pipeline of an older version tells of its last batch alone: the badge is for any of them.
-    tell_status(topics, ["team-1"], tasks=3)
-    tell_status(topics, ["team-1"], tasks=1)
+    write_status(topics, ["team-1"], tasks=3)
+    write_status(topics, ["team-1"], tasks=1)
     # A newer one says it in every status, also when nobody looked while it was so.
     with LiveBoard(topics, writes=True) as live:
         live.wait_until_ready(120)
         eventually(lambda: "shared_work" in badges_of(live, "team-1"))
-        tell_status(topics, ["team-2"], tasks=1, most_tasks=5)
+        write_status(topics, ["team-2"], tasks=1, most_tasks=5)
         eventually(lambda: "shared_work" in badges_of(live, "team-2"))
     # Another board, when nothing says so any more but its own state.
     delete_topic(topics, STATUS)
-    tell_status(topics, ["team-1", "team-2"], tasks=1)
+    write_status(topics, ["team-1", "team-2"], tasks=1)
     with LiveBoard(topics, writes=True) as live:
         live.wait_until_ready(120)
         eventually(lambda: row_of(live, "team-1").get("kind") == "inside")
@@ -170,7 +172,7 @@ def test_the_command_that_is_advised_makes_topics_that_take_what_teams_write(
 
 
 def test_an_old_status_gives_no_badge(topics: Connection) -> None:
-    tell_status(topics, ["team-1"], at=now_ms() - 11_000, tasks=1)
+    write_status(topics, ["team-1"], at=now_ms() - 11_000, tasks=1)
     with LiveBoard(topics, writes=True) as live:
         live.wait_until_ready(120)
         eventually(lambda: row_of(live, "team-1").get("kind") == "inside")
@@ -232,16 +234,16 @@ def test_what_was_counted_stays_when_the_actions_expire(topics: Connection) -> N
     act(topics, *["team-1"] * 30)
     with LiveBoard(topics, writes=True) as live:
         live.wait_until_ready(120)
-        eventually(lambda: kept(topics).actions == {"team-1": 30})
+        eventually(lambda: recount_of_state(topics).actions == {"team-1": 30})
         _, end = log_bounds(topics, "actions")
         for partition, offset in end.items():
             expire(topics, "actions", partition, offset)
         act(topics, "team-1")
-        eventually(lambda: shown(live).actions == {"team-1": 31})
+        eventually(lambda: recount_shown(live).actions == {"team-1": 31})
     for writes in (False, True):
         with LiveBoard(topics, writes=writes) as again:
             board = again.wait_until_ready(120)
-            assert (shown(again).actions, board.missed) == ({"team-1": 31}, 0)
+            assert (recount_shown(again).actions, board.missed) == ({"team-1": 31}, 0)
             assert badges_of(again, "team-1") == ["first_action"]
 
 
@@ -254,7 +256,7 @@ def test_actions_that_expired_before_they_were_counted_are_told(topics: Connecti
     with LiveBoard(topics, writes=True) as live:
         board = live.wait_until_ready(120)
         assert board.missed == sum(gone.values()) > 0
-        assert shown(live).actions == {"team-1": 30 - sum(gone.values())}
+        assert recount_shown(live).actions == {"team-1": 30 - sum(gone.values())}
 
 
 @pytest.mark.parametrize("is_noticed", [True, False])
@@ -265,20 +267,20 @@ def test_topics_that_are_made_again_are_counted_from_their_start_and_the_counts_
     write(topics, "team_stats", ("team-1", stats("team-1", 50, 5)))
     with LiveBoard(topics, writes=True) as live:
         live.wait_until_ready(120)
-        eventually(lambda: kept(topics) == Recount({"team-1": 10}, {"team-1": (50, 5)}, 0))
+        eventually(lambda: recount_of_state(topics) == Recount({"team-1": 10}, {"team-1": (50, 5)}, 0))
         for topic in ("actions", "team_stats"):
             delete_topic(topics, topic)
         if is_noticed:
             eventually(lambda: live.board.state == "connecting")
-        assert shown(live).actions == {"team-1": 10}
+        assert recount_shown(live).actions == {"team-1": 10}
         make_fraud_topics(topics)
         # More than there were before, so that the old position lies within the new topic.
         act(topics, *["team-1"] * 20)
-        eventually(lambda: live.board.state == "ready" and shown(live).actions == {"team-1": 30})
-        assert shown(live).numbers == {"team-1": (50, 5)}
+        eventually(lambda: live.board.state == "ready" and recount_shown(live).actions == {"team-1": 30})
+        assert recount_shown(live).numbers == {"team-1": (50, 5)}
     with LiveBoard(topics, writes=False) as again:
         again.wait_until_ready(120)
-        assert shown(again).actions == {"team-1": 30}
+        assert recount_shown(again).actions == {"team-1": 30}
 
 
 def test_partitions_that_are_added_are_counted_too(topics: Connection) -> None:
@@ -291,7 +293,7 @@ def test_partitions_that_are_added_are_counted_too(topics: Connection) -> None:
         for partition in range(3):
             producer.produce("actions", action("team-1"), partition=partition)
         producer.flush(30)
-        eventually(lambda: shown(live).actions == {"team-1": 3})
+        eventually(lambda: recount_shown(live).actions == {"team-1": 3})
 
 
 def test_without_its_topics_there_is_no_board(connection: Connection) -> None:

@@ -23,13 +23,13 @@ from lastword.serve.http.tokens import Tokens
 from lastword.serve.running import Front, Running, TableToServe, running
 from lastword.serve.service import Service
 from lastword.teams.serving.board_guest import AbsentBoard, BoardGuest
-from support.asking import ask
-from support.board_reference import shown_by
-from support.boards import act, action, board_topics, counted_from_scratch, kept, stats, tell_status, write
+from support.board_reference import recount_of_board
+from support.boards import act, action, board_topics, counted_from_scratch, recount_of_state, stats, write, write_status
+from support.change_reader import ChangeReader
 from support.command_line import CommandLine
-from support.listening import ChangeReader
-from support.schemathesis_runs import NO_STREAMS, schemathesis, told_by
-from support.serving import Instance
+from support.schemathesis_runs import NO_STREAMS, readable_output, schemathesis
+from support.serve_instance import Instance
+from support.service_calls import ask
 from support.waiting import eventually
 
 TOKEN = "read-0123456789abcdef"  # noqa: S105
@@ -64,8 +64,8 @@ def test_the_routes_answer_what_the_document_says(served: Running) -> None:
     document = asked(served.url, "/openapi.json")
     only = ("--include-path-regex", "^/board", "--phases", "coverage,fuzzing", "--max-examples", "5")
     run = schemathesis(f"{served.url}/openapi.json", *only, *NO_STREAMS)
-    assert run.returncode == 0, told_by(run)
-    assert "Tested: 5\n" in run.stdout, told_by(run)
+    assert run.returncode == 0, readable_output(run)
+    assert "Tested: 5\n" in run.stdout, readable_output(run)
     schema = {"$ref": "#/components/schemas/board_refused", "components": document["components"]}
     refused = asked(served.url, "/board/refused")
     jsonschema_rs.validate(schema, refused)
@@ -90,11 +90,11 @@ def test_the_stream_gives_the_whole_board_at_once_and_whenever_it_has_changed(
         assert reader.headers["content-type"] in answer["content"]
         (first,) = reader.take(1)
         jsonschema_rs.validate({**events[first.name], "components": document["components"]}, first.content)
-        assert (first.name, shown_by(first.content).actions) == ("board", {"team-1": 2, "team-2": 1})
+        assert (first.name, recount_of_board(first.content).actions) == ("board", {"team-1": 2, "team-2": 1})
         act(topics, "team-2", "team-2")
         for event in reader.events(timeout_s=20):
             jsonschema_rs.validate({**events[event.name], "components": document["components"]}, event.content)
-            if shown_by(event.content).actions == {"team-1": 2, "team-2": 3}:
+            if recount_of_board(event.content).actions == {"team-1": 2, "team-2": 3}:
                 break
 
 
@@ -153,7 +153,7 @@ def alike(board: dict[str, Any]) -> dict[str, Any]:
 def test_two_instances_show_the_same_and_one_goes_on_when_the_other_is_killed(
     topics: Connection, lastword: CommandLine, tmp_path: Path
 ) -> None:
-    tell_status(topics, ["team-1"], tasks=3)
+    write_status(topics, ["team-1"], tasks=3)
     first = Instance(lastword, tmp_path / "first", "stats=team_stats", board=True)
     second = Instance(lastword, tmp_path / "second", "stats=team_stats", board=True)
     with first, second:
@@ -162,14 +162,16 @@ def test_two_instances_show_the_same_and_one_goes_on_when_the_other_is_killed(
         def boards() -> list[dict[str, Any]]:
             return [each.ask("/board").json for each in (first, second)]
 
-        eventually(lambda: shown_by(boards()[0]) == shown_by(boards()[1]) == counted_from_scratch(topics))
+        eventually(
+            lambda: recount_of_board(boards()[0]) == recount_of_board(boards()[1]) == counted_from_scratch(topics)
+        )
         eventually(lambda: alike(boards()[0]) == alike(boards()[1]))
-        eventually(lambda: kept(topics) == counted_from_scratch(topics))
+        eventually(lambda: recount_of_state(topics) == counted_from_scratch(topics))
         second.kill()
         act(topics, *["team-3"] * 5)
-        eventually(lambda: shown_by(first.ask("/board").json) == counted_from_scratch(topics))
+        eventually(lambda: recount_of_board(first.ask("/board").json) == counted_from_scratch(topics))
         first.stop()
-    assert kept(topics).actions["team-3"] >= 5
+    assert recount_of_state(topics).actions["team-3"] >= 5
 
 
 def test_the_command_prints_the_board_and_what_was_refused(topics: Connection, lastword: CommandLine) -> None:

@@ -14,7 +14,7 @@ from lastword.teams.board.board_rows import KeptBoard
 from lastword.teams.board.board_topics import ACTIONS
 from lastword.teams.board.reader_view import Shown
 from lastword.teams.board.source import CountedTopic
-from support.board_reference import counted_by
+from support.board_reference import recount_of_tally
 from support.boards import act, board_topics
 from support.waiting import eventually
 
@@ -46,11 +46,11 @@ def test_records_are_counted_that_came_while_the_cluster_did_not_say_which_topic
     def has_counted(count: int) -> bool:
         with suppress(ClusterUnreachable):
             source.hear(shown, 0.05)
-        return source.is_at_end and counted_by(shown.tally).actions.get("team-1", 0) >= count
+        return source.is_at_end and recount_of_tally(shown.tally).actions.get("team-1", 0) >= count
 
     for count in (5, 10, 15):
         act(topics, *["team-1"] * 5)
         eventually(lambda count=count: has_counted(count))  # type: ignore[misc]
     source.close()
-    assert counted_by(shown.tally).actions == {"team-1": 15}
+    assert recount_of_tally(shown.tally).actions == {"team-1": 15}
     assert lookout.asked >= 6

@@ -26,14 +26,14 @@ from support.boards import (
     badges_of,
     board_topics,
     counted_from_scratch,
-    kept,
+    recount_of_state,
+    recount_shown,
     row_of,
     show_the_recount,
-    shown,
     stats,
     write,
 )
-from support.topics import records_of
+from support.topic_contents import records_of
 from support.waiting import eventually
 
 SOAK = os.environ.get("LASTWORD_SOAK")
@@ -112,7 +112,7 @@ def test_after_kills_of_the_writer_at_random_instants_every_record_is_counted_on
     with LiveBoard(topics, writes=True) as live:
         live.wait_until_ready(120)
         show_the_recount(topics, live)
-        assert shown(live).actions["team-careful"] > 0 < shown(live).refused
+        assert recount_shown(live).actions["team-careful"] > 0 < recount_shown(live).refused
         assert live.board.missed == 0
     # Many times, so that there was something to get wrong.
     assert len(records_of(topics, "board_state")) > KILLS
@@ -122,14 +122,14 @@ def test_the_recount_objects_to_rows_that_were_counted_twice(topics: Connection)
     act(topics, *["team-1"] * 5)
     with LiveBoard(topics, writes=True) as live:
         live.wait_until_ready(120)
-    assert kept(topics).actions == {"team-1": 5}
+    assert recount_of_state(topics).actions == {"team-1": 5}
     for record in records_of(topics, "board_state"):
         if record.key is not None and record.key.startswith(b"actions/"):
             damaged = (record.value or b"").replace(b'"next_offset":', b'"next_offset":-')
             write(topics, "board_state", (record.key.decode(), damaged))
     with LiveBoard(topics, writes=False) as again:
         again.wait_until_ready(120)
-        assert shown(again) != counted_from_scratch(topics)
+        assert recount_shown(again) != counted_from_scratch(topics)
 
 
 def test_the_recount_waits_for_a_transaction_that_is_open(topics: Connection) -> None:
@@ -191,13 +191,13 @@ def test_a_writer_that_falls_silent_is_replaced(topics: Connection, monkeypatch:
         act(topics, "team-1")
         eventually(lambda: not live.is_writer)
         act(topics, "team-1")
-        eventually(lambda: shown(live).actions == {"team-1": 3})
+        eventually(lambda: recount_shown(live).actions == {"team-1": 3})
         eventually(lambda: live.is_writer)
         silent.close()
-        eventually(lambda: kept(topics).actions == {"team-1": 3})
+        eventually(lambda: recount_of_state(topics).actions == {"team-1": 3})
     with LiveBoard(topics, writes=False) as again:
         again.wait_until_ready(120)
-        assert (shown(again).actions, badges_of(again, "team-1")) == ({"team-1": 3}, ["first_action"])
+        assert (recount_shown(again).actions, badges_of(again, "team-1")) == ({"team-1": 3}, ["first_action"])
 
 
 def test_a_reader_never_takes_the_writers_id(topics: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,10 +206,10 @@ def test_a_reader_never_takes_the_writers_id(topics: Connection, monkeypatch: py
     with LiveBoard(topics, writes=False) as live:
         live.wait_until_ready(120)
         act(topics, "team-1", "team-1")
-        eventually(lambda: shown(live).actions == {"team-1": 2})
+        eventually(lambda: recount_shown(live).actions == {"team-1": 2})
         assert "board_state" not in topics.reach().topics
         act(topics, "team-1")
-        eventually(lambda: shown(live).actions == {"team-1": 3})
+        eventually(lambda: recount_shown(live).actions == {"team-1": 3})
     writer.write([], OutgoingRecord("actions", action("team-1")))
     writer.close()
 
@@ -218,8 +218,8 @@ def test_deleting_its_state_makes_the_board_count_anew(topics: Connection) -> No
     act(topics, *["team-1"] * 4)
     with LiveBoard(topics, writes=True) as live:
         live.wait_until_ready(120)
-        eventually(lambda: kept(topics).actions == {"team-1": 4})
+        eventually(lambda: recount_of_state(topics).actions == {"team-1": 4})
         delete_topic(topics, "board_state")
         register_team(topics, "team-2")
-        eventually(lambda: row_of(live, "team-2") != {} and shown(live).actions == {"team-1": 4})
-        eventually(lambda: kept(topics).actions == {"team-1": 4})
+        eventually(lambda: row_of(live, "team-2") != {} and recount_shown(live).actions == {"team-1": 4})
+        eventually(lambda: recount_of_state(topics).actions == {"team-1": 4})

@@ -28,7 +28,7 @@ from lastword.replica.building.long_work import Stopped
 from lastword.replica.building.rebuild import build, usable_cpus
 from lastword.replica.store.row_layout import PartitionPlace
 from lastword.replica.store.store import Identity, Store
-from support.logs import PARTITIONS, Act, Put, fresh_topic, leave_open, logs, write_log
+from support.generated_logs import PARTITIONS, Act, Put, fresh_topic, leave_open, logs, write_log
 from support.processes import alive, children_of
 from support.waiting import eventually
 

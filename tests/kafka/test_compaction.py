@@ -15,7 +15,7 @@ from lastword.kafka.client.live_settings import alter_settings
 from lastword.kafka.compaction.on_demand import Compaction, compact_topic
 from support.compacted_logs import (
     THIRTEEN_PROFILES,
-    aborted,
+    aborted_transaction,
     committed,
     has_open_transaction,
     make_topic,
@@ -39,10 +39,10 @@ def test_the_textbook_log_keeps_exactly_the_last_record_of_each_key_at_its_offse
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
     make_topic(connection, topic_name)
-    with aborted(connection, topic_name, records=12):
+    with aborted_transaction(connection, topic_name, records=12):
         pass
     write(connection, topic_name, [("K1", "V5")])
-    with aborted(connection, topic_name, records=3):
+    with aborted_transaction(connection, topic_name, records=3):
         write(connection, topic_name, [("K5", "V2")])
     write(connection, topic_name, [("K2", "V7"), ("K7", "V1"), ("K8", "V4"), ("K4", "V6"), ("K1", "V1"), ("K1", "V2")])
     write(connection, topic_name, [("K1", "V9"), ("K9", "V6"), ("K8", "V22"), ("K2", "V25")])
@@ -185,7 +185,7 @@ def test_an_open_transaction_is_named_as_what_holds_the_cleaner_back(
     make_topic(connection, topic_name)
     write(connection, topic_name, [("a", "1"), ("a", "2")])
 
-    with aborted(connection, topic_name, records=1):
+    with aborted_transaction(connection, topic_name, records=1):
         held = compacted(connection, topic_name, tmp_path, timeout_s=3)
         assert held.partitions[0].after.records == 2
         assert "a transaction open since offset 2 holds the cleaner back" in str(held.partitions[0].why)

@@ -23,7 +23,7 @@ from lastword.serve.http.limits import Limits
 from lastword.serve.running import Front, Running, TableToServe, running
 from support.command_line import CommandLine
 from support.replicas import log_now, store_of, store_on_disk
-from support.serving import Instance
+from support.serve_instance import Instance
 
 Done = subprocess.CompletedProcess[str]
 

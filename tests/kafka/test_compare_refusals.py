@@ -17,8 +17,8 @@ from lastword.kafka.topics.topic_changes import create_topic
 from lastword.processes.ports import PortPicker
 from lastword.serve.running import Front, TableToServe, running
 from support.command_line import CommandLine
-from support.logs import Put, leave_open
-from support.serving import Instance
+from support.generated_logs import Put, leave_open
+from support.serve_instance import Instance
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from lastword.kafka.client.reading import fold_topic, log_bounds, read_log
 from lastword.kafka.client.writing import Writer
 from lastword.kafka.topics.topic_changes import create_topic
 from support.command_line import CommandLine
-from support.victims import kill_broker
+from support.killed_processes import kill_broker
 from support.waiting import eventually
 
 ROUNDS = int(os.environ.get("LASTWORD_SOAK", "1"))

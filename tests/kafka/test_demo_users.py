@@ -19,7 +19,7 @@ from lastword.kafka.topics.topic_description import describe_topic
 from lastword.teams.users.generated_users import GeneratedUser, users
 from lastword.teams.users.user_topic import next_number
 from support.command_line import CommandLine
-from support.topics import records_of
+from support.topic_contents import records_of
 from support.waiting import eventually
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.command_line import CommandLine
-from support.console import Step, steps
+from support.markdown_commands import Step, steps
 from support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]

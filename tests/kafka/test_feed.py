@@ -8,7 +8,7 @@ from typing import Literal
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.feed import Feed, FeedBatch, LeaderEpoch
 from lastword.kafka.topics.topic_changes import create_topic
-from support.compacted_logs import aborted
+from support.compacted_logs import aborted_transaction
 from support.replicas import write_rows
 
 
@@ -35,7 +35,7 @@ def write(connection: Connection, topic: str, *steps: Literal["record", "aborted
         if step == "record":
             write_rows(connection, topic, [(0, "a", "1")])
         else:
-            with aborted(connection, topic, records=1):
+            with aborted_transaction(connection, topic, records=1):
                 pass
 
 

@@ -23,14 +23,14 @@ from lastword.kafka.client.reading import log_bounds, read_log
 from lastword.kafka.compaction.on_demand import compact_topic
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic
 from lastword.replica import ghost_sweep as ghosts
-from support.compacted_logs import aborted
+from support.compacted_logs import aborted_transaction
 from support.replicas import (
     QUICK,
-    compacted_away,
-    ghosts_made,
+    compact_tombstones_away,
+    make_ghosts,
+    make_table,
     recreate,
     store_on_disk,
-    table,
     write_rows,
 )
 from support.waiting import eventually
@@ -59,13 +59,13 @@ def test_a_key_whose_tombstone_was_compacted_away_while_the_replica_was_away_is_
         yield from ghosts.sweep(*args, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr("lastword.replica.follow_session.sweep", once_watched)
-    with table(connection, topic_name, QUICK) as users:
+    with make_table(connection, topic_name, QUICK) as users:
         users.put_many([("a", 1), ("ghost", 2), ("b", 3)])
         with users.replica(tmp_path / "replica") as replica:
             assert len(replica) == 3
             position = replica.position
         users.delete("ghost")
-        compacted_away(connection, topic_name, tmp_path / "home")
+        compact_tombstones_away(connection, topic_name, tmp_path / "home")
         time.sleep(0.7)
         with users.replica(tmp_path / "replica", wait=False) as replica:
             watch = replica.watch()
@@ -84,12 +84,12 @@ def test_without_the_sweep_the_ghost_would_be_shown(
 ) -> None:
     """The negative control of the test above."""
     monkeypatch.setattr("lastword.replica.follow_session.sweep", lambda *_, **__: iter(()))
-    with table(connection, topic_name, QUICK) as users:
+    with make_table(connection, topic_name, QUICK) as users:
         users.put_many([("a", 1), ("ghost", 2)])
         with users.replica(tmp_path / "replica"):
             pass
         users.delete("ghost")
-        compacted_away(connection, topic_name, tmp_path / "home")
+        compact_tombstones_away(connection, topic_name, tmp_path / "home")
         time.sleep(0.7)
         with users.replica(tmp_path / "replica") as replica:
             assert dict(replica) == {"a": 1, "ghost": 2}
@@ -99,7 +99,7 @@ def test_without_the_sweep_the_ghost_would_be_shown(
 def test_a_replica_that_stalls_for_longer_than_tombstones_live_sweeps_when_it_goes_on(
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
-    with table(connection, topic_name, QUICK) as users:
+    with make_table(connection, topic_name, QUICK) as users:
         users.put_many([("a", 1), ("ghost", 2)])
         stalled = subprocess.Popen(
             [sys.executable, "-c", _FOLLOW, connection.bootstrap_servers, topic_name, str(tmp_path / "replica")],
@@ -113,7 +113,7 @@ def test_a_replica_that_stalls_for_longer_than_tombstones_live_sweeps_when_it_go
             # Until the question that it has asked the broker is answered, with nothing.
             time.sleep(0.5)
             users.delete("ghost")
-            compacted_away(connection, topic_name, tmp_path / "home")
+            compact_tombstones_away(connection, topic_name, tmp_path / "home")
             stalled.send_signal(signal.SIGCONT)
             assert stalled.stdout.readline() == "ghost deleted=True swept=True\n"
             assert stalled.stdout.readline() == "['a']\n"
@@ -144,7 +144,7 @@ def test_a_replica_that_was_away_for_long_and_missed_nothing_reads_nothing_again
         return iter(())
 
     monkeypatch.setattr("lastword.replica.follow_session.sweep", note)
-    with table(connection, topic_name, QUICK) as users:
+    with make_table(connection, topic_name, QUICK) as users:
         users.put_many([("a", 1), ("b", 2)])
         with users.replica(tmp_path):
             pass
@@ -158,7 +158,7 @@ def test_a_replica_that_was_away_for_long_and_missed_nothing_reads_nothing_again
             assert dict(replica) == {"b": 2, "c": 3}
         assert swept == []
         # Here one is missing.
-        with aborted(connection, topic_name, records=1):
+        with aborted_transaction(connection, topic_name, records=1):
             pass
         time.sleep(0.7)
         with users.replica(tmp_path):
@@ -177,11 +177,11 @@ def test_a_pass_that_takes_longer_than_tombstones_live_is_repeated_and_then_dele
             time.sleep(0.6)
             yield batch
 
-    with table(connection, topic_name, QUICK) as users:
+    with make_table(connection, topic_name, QUICK) as users:
         users.put("a", 1)
         with users.replica(tmp_path):
             pass
-        with aborted(connection, topic_name, records=1):
+        with aborted_transaction(connection, topic_name, records=1):
             pass
         users.put("b", 2)
         time.sleep(0.7)
@@ -202,14 +202,14 @@ def test_a_sweep_of_many_keys_notes_them_on_disk(
 ) -> None:
     monkeypatch.setattr(ghosts, "_IN_MEMORY", 10)
     monkeypatch.setattr(ghosts, "_AT_ONCE", 3)
-    with table(connection, topic_name, QUICK) as users:
+    with make_table(connection, topic_name, QUICK) as users:
         users.put_many([(f"key-{n:03}", n) for n in range(100)])
         with users.replica(tmp_path / "replica"):
             pass
         for number in range(0, 40, 2):
             users.delete(f"key-{number:03}")
         users.put("key-000", "again")
-        compacted_away(connection, topic_name, tmp_path / "home")
+        compact_tombstones_away(connection, topic_name, tmp_path / "home")
         time.sleep(0.7)
         with users.replica(tmp_path / "replica") as replica:
             gone = {f"key-{n:03}" for n in range(2, 40, 2)}
@@ -226,7 +226,7 @@ def test_a_watcher_that_comes_back_to_where_ghosts_were_swept_is_told_to_start_o
         users.put_many([("a", 1), ("ghost", 2)])
         with users.replica(tmp_path / "replica"):
             pass
-        ghosts_made(connection, topic_name, tmp_path / "home", "ghost")
+        make_ghosts(connection, topic_name, tmp_path / "home", "ghost")
         with users.replica(tmp_path / "replica", wait=False) as replica:
             eventually(lambda: "sweeping" in str(replica.state.why))
             # Ghosts are shown until they are swept: not a moment to call it ready.
@@ -271,7 +271,7 @@ def test_a_sweep_leaves_a_row_alone_whose_place_a_later_record_has_taken(
         with users.replica(tmp_path / "replica"):
             pass
         users.put("a", 3)
-    ghosts_made(connection, topic_name, tmp_path / "home", "ghost")
+    make_ghosts(connection, topic_name, tmp_path / "home", "ghost")
     with store_on_disk(tmp_path / "replica") as (folder, store):
         (applied,) = ghosts.sweep(connection, store, folder, 0, retention_ms=60_000, stopping=threading.Event())
         assert [record.key for record in applied.records] == [b"ghost"]
@@ -288,7 +288,7 @@ def test_the_shorter_of_the_retention_that_was_and_the_one_that_is_decides(
         with users.replica(tmp_path / "replica"):
             pass
         alter_topic(connection, topic_name, settings={"delete.retention.ms": "500"})
-        ghosts_made(connection, topic_name, tmp_path / "home", "ghost")
+        make_ghosts(connection, topic_name, tmp_path / "home", "ghost")
         alter_topic(connection, topic_name, settings={"delete.retention.ms": present})
         with users.replica(tmp_path / "replica") as replica:
             assert list(replica) == ["a"]
@@ -303,7 +303,7 @@ def test_a_store_that_was_left_with_holes_is_swept_at_its_next_start(
         users.put_many([("a", 1), ("ghost", 2)])
         with users.replica(tmp_path / "replica"):
             pass
-        ghosts_made(connection, topic_name, tmp_path / "home", "ghost")
+        make_ghosts(connection, topic_name, tmp_path / "home", "ghost")
         # As a kill between the last commit and the sweep leaves it: at the end, with holes behind it.
         end = log_end(connection, topic_name)
         with store_on_disk(tmp_path / "replica") as (_, store):
@@ -329,7 +329,7 @@ def test_where_tombstones_live_for_no_time_a_partition_is_not_read_again_for_eve
     monkeypatch.setattr("lastword.replica.follow_session.sweep", noted)
     with Table(connection, topic_name).replica(tmp_path, check_every_s=2):
         for _ in range(8):
-            with aborted(connection, topic_name, records=1):
+            with aborted_transaction(connection, topic_name, records=1):
                 pass
         assert len(sweeps) <= 3
 
@@ -342,7 +342,7 @@ def test_a_topic_that_is_recreated_in_the_middle_of_a_sweep_is_built_again(
         users.put_many([(f"key-{n}", 1) for n in range(5)])
         with users.replica(tmp_path):
             pass
-        with aborted(connection, topic_name, records=1):
+        with aborted_transaction(connection, topic_name, records=1):
             pass
         time.sleep(0.7)
         read_log, reads = ghosts.__dict__["read_log"], []

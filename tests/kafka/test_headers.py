@@ -17,11 +17,11 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import ReadQueue, log_bounds, read_columns
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.serve.running import Front, Running, TableToServe, running
-from support.asking import ask, served, service_of
+from support.change_reader import ChangeReader
 from support.command_line import CommandLine
-from support.listening import ChangeReader
-from support.logs import Act, Put, write_log
-from support.replicas import caught_up, disagreements, log_now, replica_of
+from support.generated_logs import Act, Put, write_log
+from support.replicas import disagreements, log_now, replica_of, wait_until_caught_up
+from support.service_calls import ask, served_table, service_of
 
 with warnings.catch_warnings():
     # kafka-python loads its schemas in a way that Python 3.11 alone calls deprecated.
@@ -78,7 +78,7 @@ def test_a_key_in_two_partitions_shows_the_headers_of_the_row_that_it_shows(
     with replica_of(connection, topic, tmp_path) as replica, replica.watch() as watch:
         committed += write_log(connection, topic, put(1, b"\xff", "second"))
         committed += write_log(connection, topic, put(1, None, "third"))
-        caught_up(connection, replica)
+        wait_until_caught_up(connection, replica)
         assert [watch.poll(30).headers[0][0] for _ in range(2)] == ["second", "first"]  # type: ignore[union-attr]
         assert disagreements(replica, committed) == []
 
@@ -89,7 +89,7 @@ def test_a_row_over_http_has_its_headers_and_one_without_has_no_such_field(
     users.put("a", {"n": 1}, HEADERS)
     Table(connection, topic, value="bytes").put("damaged", b"{", HEADERS)
     plain = users.put("plain", 2)
-    table = served(connection, topic, tmp_path)
+    table = served_table(connection, topic, tmp_path)
     with table.replica:
         service = service_of(table)
         told = ask(service, "/tables/users/rows/a")
@@ -165,7 +165,7 @@ def test_a_header_name_that_is_not_utf8_costs_neither_the_row_nor_the_other_head
         send(b"before")
         with users.replica(tmp_path) as replica:
             send(b"followed")
-            caught_up(connection, replica)
+            wait_until_caught_up(connection, replica)
             shown = {row.key: row.headers for row in replica.scan() if row.headers}
     assert shown == {"before1": expected, "followed1": expected}
     assert {row.key: row.headers for row in users.scan() if row.headers} == shown

@@ -23,9 +23,9 @@ from lastword.serve.changes.broadcast import Broadcast
 from lastword.serve.http.access_log import AccessLog
 from lastword.serve.http.limits import Limits
 from lastword.serve.running import Front, Running, TableToServe, running
-from support.listening import ChangeReader
-from support.logs import Act, Put, write_log
-from support.replicas import QUICK, ghosts_made, recreate, write_rows
+from support.change_reader import ChangeReader
+from support.generated_logs import Act, Put, write_log
+from support.replicas import QUICK, make_ghosts, recreate, write_rows
 from support.waiting import eventually
 
 
@@ -205,7 +205,7 @@ def test_a_position_whose_tombstones_may_be_gone_is_gone(
     create_topic(connection, topic_name, partitions=1, settings=QUICK)
     with Table(connection, topic_name) as users:
         users.put_many([("a", 1), ("b", 2)])
-    ghosts_made(connection, topic_name, tmp_path / "home", "a")
+    make_ghosts(connection, topic_name, tmp_path / "home", "a")
     with running(connection, [TableToServe.parse(f"users={topic_name}")], tmp_path / "data", Front(port=0)) as served:
         served.tables[0].replica.wait_until_ready(120)
         reader = ChangeReader(served.url, "/tables/users/changes", last_event_id="0:2")
@@ -223,7 +223,7 @@ def test_rows_and_then_changes_after_their_position_work_also_where_a_sweep_stop
         users.put_many([("a", 1), ("b", 2)])
         with running(connection, wanted, tmp_path / "data", Front(port=0)) as served:
             served.tables[0].replica.wait_until_ready(120)
-        ghosts_made(connection, topic_name, tmp_path / "home", "a")
+        make_ghosts(connection, topic_name, tmp_path / "home", "a")
         with running(connection, wanted, tmp_path / "data", Front(port=0)) as served:
             served.tables[0].replica.wait_until_ready(120)
             assert list(served.tables[0].replica) == ["b"]

@@ -19,7 +19,7 @@ from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.kafka.topics.topic_description import describe_topic
 from lastword.serve.http.tokens import Tokens
 from lastword.serve.running import Front, Running, TableToServe, running
-from support.clusters_served import home_of, status_of, told
+from support.cluster_routes import home_of, json_answer, status_of
 from support.compacted_logs import write
 from support.waiting import eventually
 
@@ -60,7 +60,7 @@ def served(
 
 
 def cluster_at(url: str) -> Any:
-    status, content = told(url, "/cluster")
+    status, content = json_answer(url, "/cluster")
     assert status == 200
     return content
 
@@ -121,7 +121,7 @@ def test_pipelines_are_found_through_the_tables_that_have_their_status(
 
 
 def topic_at(url: str, name: str) -> Any:
-    status, content = told(url, f"/topics/{name}")
+    status, content = json_answer(url, f"/topics/{name}")
     assert status == 200
     return content
 
@@ -166,7 +166,7 @@ def test_a_topic_that_is_not_compacted_and_not_served_is_counted_too(
 ) -> None:
     create_topic(connection, topic_name, partitions=1, settings={"cleanup.policy": "delete"})
     write(connection, topic_name, [("a", "1"), ("a", "2"), ("b", None)])
-    eventually(lambda: told(served.url, f"/topics/{topic_name}")[0] == 200)
+    eventually(lambda: json_answer(served.url, f"/topics/{topic_name}")[0] == 200)
     content = counted(served.url, topic_name)
     assert (content["cleanup_policy"], content["tables"], content["rows"]) == ("delete", [], {})
     census = content["census"]
@@ -174,7 +174,7 @@ def test_a_topic_that_is_not_compacted_and_not_served_is_counted_too(
     # Nothing takes the older record of a.
     assert [census[name] for name in ("obsolete", "obsolete_share", "duplicate_factor")] == [None, None, None]
     assert content["partitions"][0]["obsolete"] is None
-    components = told(served.url, "/openapi.json")[1]["components"]
+    components = json_answer(served.url, "/openapi.json")[1]["components"]
     jsonschema_rs.validate({"$ref": "#/components/schemas/topic", "components": components}, content)
 
 
@@ -183,7 +183,7 @@ def test_each_record_is_the_last_word_of_a_key_or_obsolete(
 ) -> None:
     create_topic(connection, topic_name, partitions=1)
     write(connection, topic_name, [("a", "1"), ("a", None), ("a", "2"), ("b", None), ("b", None), ("c", "1")])
-    eventually(lambda: told(served.url, f"/topics/{topic_name}")[0] == 200)
+    eventually(lambda: json_answer(served.url, f"/topics/{topic_name}")[0] == 200)
     content = counted(served.url, topic_name)
     for numbers in (content["census"], content["partitions"][0]):
         found = [numbers[name] for name in ("live_keys", "tombstones", "obsolete", "records")]
@@ -192,12 +192,12 @@ def test_each_record_is_the_last_word_of_a_key_or_obsolete(
 
 @pytest.mark.parametrize("name", ["nowhere", "__consumer_offsets", "%C3%A9"])
 def test_a_topic_that_the_cluster_does_not_show_is_not_found(served: Running, name: str) -> None:
-    status, content = told(served.url, f"/topics/{name}")
+    status, content = json_answer(served.url, f"/topics/{name}")
     assert (status, content["error"]["code"]) == (404, "no_such_topic")
 
 
 def test_what_is_told_is_what_the_document_says(served: Running, topics: tuple[str, str]) -> None:
-    components = told(served.url, "/openapi.json")[1]["components"]
+    components = json_answer(served.url, "/openapi.json")[1]["components"]
     of_topic = {"$ref": "#/components/schemas/topic", "components": components}
     jsonschema_rs.validate(of_topic, counted(served.url, topics[0]))
     assert not jsonschema_rs.is_valid(of_topic, {**topic_at(served.url, topics[0]), "state": "connecting"})
@@ -213,9 +213,9 @@ def test_what_is_told_is_what_the_document_says(served: Running, topics: tuple[s
 def test_with_tokens_it_needs_one(connection: Connection, topics: tuple[str, str], tmp_path: Path) -> None:
     front = Front(port=0, tokens=Tokens(reading=[TOKEN], writing=[]))
     with running(connection, [TableToServe.parse(f"users={topics[0]}")], tmp_path, front) as made:
-        assert told(made.url, "/cluster")[0] == 401
-        assert told(made.url, f"/topics/{topics[0]}")[0] == 401
-        assert told(made.url, "/cluster", authorization=f"Bearer {TOKEN}")[0] == 200
+        assert json_answer(made.url, "/cluster")[0] == 401
+        assert json_answer(made.url, f"/topics/{topics[0]}")[0] == 401
+        assert json_answer(made.url, "/cluster", authorization=f"Bearer {TOKEN}")[0] == 200
 
 
 def test_the_lag_of_a_table_that_follows_no_more_is_not_known(

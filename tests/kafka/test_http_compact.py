@@ -21,7 +21,7 @@ from lastword.serve.cluster.topic_compactions import Compacting
 from lastword.serve.http.answers import Refused
 from lastword.serve.http.tokens import Tokens
 from lastword.serve.running import Front, Running, TableToServe, running
-from support.clusters_served import home_of, told
+from support.cluster_routes import home_of, json_answer
 from support.compacted_logs import committed, make_topic, set_on_topic, write
 from support.waiting import eventually
 
@@ -45,7 +45,7 @@ def served(cluster: LocalCluster, topic: str, tmp_path: Path) -> Iterator[Runnin
 
 
 def await_seen(url: str, topic: str, **headers: str) -> None:
-    eventually(lambda: told(url, f"/topics/{topic}", **headers)[0] == 200)
+    eventually(lambda: json_answer(url, f"/topics/{topic}", **headers)[0] == 200)
 
 
 def begin(compacting: Compacting, connection: Connection, topic: str) -> None:
@@ -58,7 +58,7 @@ def of(compacting: Compacting, topic: str) -> CompactionStatus | None:
 
 
 def refusal(url: str, topic: str, **headers: str) -> tuple[int, Any]:
-    status, content = told(url, f"/topics/{topic}/compact", "POST", **headers)
+    status, content = json_answer(url, f"/topics/{topic}/compact", "POST", **headers)
     return status, content["error"]["code"]
 
 
@@ -66,12 +66,12 @@ def test_a_topic_is_compacted_and_what_came_of_it_is_told_with_the_topic(
     connection: Connection, served: Running, topic: str
 ) -> None:
     def seen() -> Any:
-        return told(served.url, f"/topics/{topic}")[1]
+        return json_answer(served.url, f"/topics/{topic}")[1]
 
     eventually(lambda: seen()["census"] is not None)
     assert (seen()["census"]["records"], seen()["compaction"]) == (5, None)
     settings = set_on_topic(connection, topic)
-    status, begun = told(served.url, f"/topics/{topic}/compact", "POST")
+    status, begun = json_answer(served.url, f"/topics/{topic}/compact", "POST")
     assert (status, begun["state"], begun.keys()) == (202, "running", {"state", "began"})
     assert seen()["compaction"]["began"] == begun["began"]
 
@@ -84,7 +84,7 @@ def test_a_topic_is_compacted_and_what_came_of_it_is_told_with_the_topic(
     assert set_on_topic(connection, topic) == settings
     # Counted anew, although it was counted a moment ago.
     eventually(lambda: seen()["census"]["records"] == 3, within_s=15)
-    components = told(served.url, "/openapi.json")[1]["components"]
+    components = json_answer(served.url, "/openapi.json")[1]["components"]
     jsonschema_rs.validate({"$ref": "#/components/schemas/topic", "components": components}, seen())
 
 
@@ -98,8 +98,8 @@ def test_what_can_not_be_compacted_is_refused(connection: Connection, served: Ru
         delete_topic(connection, other)
     assert refusal(served.url, "nowhere") == (404, "no_such_topic")
     assert refusal(served.url, topic, origin="http://evil.example") == (403, "cross_origin")
-    assert told(served.url, f"/topics/{topic}/compact")[0] == 405
-    assert told(served.url, f"/topics/{topic}")[1]["compaction"] is None
+    assert json_answer(served.url, f"/topics/{topic}/compact")[0] == 405
+    assert json_answer(served.url, f"/topics/{topic}")[1]["compaction"] is None
 
 
 def test_it_needs_a_token_that_may_write_and_a_cluster_of_the_home(
@@ -124,8 +124,8 @@ def test_while_one_runs_no_other_begins_and_its_end_puts_the_settings_back(
     begin(compacting, connection, topic_name)
 
     def step() -> str | None:
-        told = of(compacting, topic_name)
-        return None if told is None else told.step
+        json_answer = of(compacting, topic_name)
+        return None if json_answer is None else json_answer.step
 
     eventually(lambda: step() == "wait")
     with pytest.raises(Refused, match=f"{topic_name} is being compacted") as refused:
@@ -135,9 +135,9 @@ def test_while_one_runs_no_other_begins_and_its_end_puts_the_settings_back(
 
     compacting.close()
 
-    told = of(compacting, topic_name)
-    assert told is not None
-    assert (told.state, told.why, ended) == ("failed", "the server was stopped", [topic_name])
+    json_answer = of(compacting, topic_name)
+    assert json_answer is not None
+    assert (json_answer.state, json_answer.why, ended) == ("failed", "the server was stopped", [topic_name])
     assert set_on_topic(connection, topic_name) == settings
     assert "compacting" not in {thread.name for thread in threading.enumerate()}
 
@@ -148,17 +148,17 @@ def test_a_failure_is_told_in_words_without_an_address(connection: Connection, t
     begin(compacting, connection, topic_name)
     eventually(lambda: bool(ended))
     compacting.close()
-    told = of(compacting, topic_name)
-    assert told is not None
-    assert (told.state, told.why) == ("failed", "the topic is gone")
+    json_answer = of(compacting, topic_name)
+    assert json_answer is not None
+    assert (json_answer.state, json_answer.why) == ("failed", "the topic is gone")
 
 
 def test_a_topic_that_is_made_anew_was_not_compacted_yet(connection: Connection, served: Running, topic: str) -> None:
     def seen() -> Any:
-        status, content = told(served.url, f"/topics/{topic}")
+        status, content = json_answer(served.url, f"/topics/{topic}")
         return content if status == 200 else {"compaction": ...}
 
-    assert told(served.url, f"/topics/{topic}/compact", "POST")[0] == 202
+    assert json_answer(served.url, f"/topics/{topic}/compact", "POST")[0] == 202
     eventually(lambda: seen()["compaction"]["state"] != "running")
     delete_topic(connection, topic)
     make_topic(connection, topic, partitions=1)

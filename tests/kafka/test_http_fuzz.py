@@ -26,7 +26,7 @@ from lastword.serve.http.tokens import Tokens
 from lastword.serve.running import Front, Running, TableToServe, running
 from support.command_line import CommandLine
 from support.odd_requests import CHUNKED, GOOD, ODD, OTHER
-from support.raw_http import Back, exchange, put, request
+from support.raw_http import RawAnswer, exchange, put, request
 from support.replicas import log_now
 from support.waiting import eventually
 
@@ -116,7 +116,7 @@ def bounded(fuzzed: Fuzzed) -> Iterator[Fuzzed]:
     assert fuzzed.memory_mb <= before[0] + SLACK_MB
 
 
-def check(fuzzed: Fuzzed, back: Back) -> None:
+def check(fuzzed: Fuzzed, back: RawAnswer) -> None:
     """Nothing went wrong in the server, and nothing of its machine is told."""
     assert all(status < 500 for status in back.statuses), back
     told = back.raw.decode("latin-1")
@@ -173,7 +173,7 @@ def test_a_body_that_breaks_off_is_not_written(
         sender.sendall(put("/tables/users/rows/broken", headers, body=body))
         if leaves == "in order":
             sender.shutdown(socket.SHUT_WR)
-            back = Back(sender.recv(1 << 16), True)
+            back = RawAnswer(sender.recv(1 << 16), True)
             check(fuzzed, back)
             assert b"body_broken" in back.raw
         else:

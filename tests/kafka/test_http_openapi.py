@@ -19,9 +19,9 @@ from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.serve.http.limits import Limits
 from lastword.serve.http.tokens import Tokens
 from lastword.serve.running import Front, Running, TableToServe, running
-from support.clusters_served import told
-from support.listening import ChangeReader
-from support.schemathesis_runs import EXAMPLES, NO_STREAMS, schemathesis, told_by
+from support.change_reader import ChangeReader
+from support.cluster_routes import json_answer
+from support.schemathesis_runs import EXAMPLES, NO_STREAMS, readable_output, schemathesis
 from support.waiting import eventually
 
 TOKEN = "write-0123456789abcdef"  # noqa: S105
@@ -53,7 +53,7 @@ def served(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.mark.soak
 def test_nothing_is_answered_that_the_document_does_not_say(served: Running) -> None:
     run = schemathesis(f"{served.url}/openapi.json", "--max-examples", str(EXAMPLES), *NO_STREAMS)
-    assert run.returncode == 0, told_by(run)
+    assert run.returncode == 0, readable_output(run)
     # All but the streams, and the reading of the document itself.
     streams = len(CODECS) + 1
     assert f"Tested: {operations_of(document_of(served)) - streams - 1}\n" in run.stdout
@@ -68,7 +68,7 @@ def test_where_tokens_are_needed_the_document_says_so(connection: Connection, to
         made.tables[0].replica.wait_until_ready(120)
         few = ("--max-examples", "2", "--phases", "examples,coverage", "-H", f"Authorization: Bearer {TOKEN}")
         run = schemathesis(f"{made.url}/openapi.json", *few, *NO_STREAMS)
-    assert run.returncode == 0, told_by(run)
+    assert run.returncode == 0, readable_output(run)
     assert "❌" not in run.stdout
     assert "Tested: " in run.stdout
 
@@ -148,7 +148,7 @@ def write(served: Running, table: str, lines: bytes) -> None:
 
 def test_head_has_the_headers_of_get_and_no_body(served: Running) -> None:
     asking, seen = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=60), 0
-    eventually(lambda: told(served.url, "/topics/openapi-users")[0] == 200)
+    eventually(lambda: json_answer(served.url, "/topics/openapi-users")[0] == 200)
     for table in CODECS:
         asking.request("PUT", f"/tables/{table}/rows/{KEYS[table]}", VALUES[table])
         place = json.loads(asking.getresponse().read())

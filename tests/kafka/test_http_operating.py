@@ -19,7 +19,7 @@ from lastword.kafka.topics.topic_changes import create_topic
 from lastword.serve.http.access_log import AccessLog
 from lastword.serve.http.tokens import Tokens
 from lastword.serve.running import Front, Running, TableToServe, running
-from support.listening import ChangeReader
+from support.change_reader import ChangeReader
 from support.waiting import eventually
 
 ALL = "0.0.0.0"  # noqa: S104

@@ -17,7 +17,7 @@ from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic
 from support.command_line import CommandLine
-from support.serving import Instance
+from support.serve_instance import Instance
 
 READERS = 90
 STALLED = 10

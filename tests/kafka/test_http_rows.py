@@ -15,7 +15,7 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.kafka.topics.topic_snapshot import TopicProbe
 from lastword.serve.tables.served_table import ServedTable
-from support.asking import answered, ask, in_two, request_of, served, service_of
+from support.service_calls import answer_to, ask, in_two, request_of, served_table, service_of
 from support.waiting import eventually
 
 
@@ -27,7 +27,7 @@ def topic(connection: Connection, topic_name: str) -> str:
 
 @pytest.fixture
 def users(connection: Connection, topic: str, tmp_path: Path) -> Iterator[ServedTable]:
-    table = served(connection, topic, tmp_path / "replica")
+    table = served_table(connection, topic, tmp_path / "replica")
     with table.replica:
         yield table
 
@@ -75,7 +75,7 @@ def test_keys_of_bytes_are_base64url_in_the_address_and_values_go_through_their_
     connection: Connection, topic: str, tmp_path: Path
 ) -> None:
     ack = Table(connection, topic, key="bytes", value="int").put(b"\xff\xfe\xfd\x00", 7)
-    table = served(connection, topic, tmp_path / "replica", name="raw", key="bytes", value="int")
+    table = served_table(connection, topic, tmp_path / "replica", name="raw", key="bytes", value="int")
     with table.replica:
         told = ask(service_of(table), "/tables/raw/rows/__79AA")
     assert (told.json["key"], told.json["value"], told.json["offset"]) == ("//79AA==", 7, ack.offset)
@@ -139,7 +139,9 @@ def test_only_so_many_reads_may_wait(users: ServedTable) -> None:
 
     async def three() -> list[int]:
         request = request_of("GET", "/tables/users/rows/a", "min_position=0:1000", {}, in_two(b""))
-        return sorted(answer.status for answer in await asyncio.gather(*(answered(service, request) for _ in range(3))))
+        return sorted(
+            answer.status for answer in await asyncio.gather(*(answer_to(service, request) for _ in range(3)))
+        )
 
     assert asyncio.run(three()) == [503, 504, 504]
     # Those that waited make room again.
@@ -165,7 +167,7 @@ def test_what_can_not_be_answered_is_refused_in_the_one_shape(
 
 
 def test_a_table_with_nothing_to_show_is_not_ready(connection: Connection, topic_name: str, tmp_path: Path) -> None:
-    table = served(connection, topic_name, tmp_path / "replica", wait=False)
+    table = served_table(connection, topic_name, tmp_path / "replica", wait=False)
     with table.replica:
         # The topic does not exist.
         eventually(lambda: table.replica.state.why is not None)

@@ -19,7 +19,7 @@ from lastword.core.shapes.topics import TopicAnswer
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.serve.running import Front, Running, TableToServe, running
-from support.listening import ChangeReader
+from support.change_reader import ChangeReader
 from support.strict_shapes import as_shape
 from support.waiting import eventually
 

@@ -12,7 +12,7 @@ from lastword.api.table import Table
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.serve.tables.served_table import ServedTable
-from support.asking import ask, served, service_of
+from support.service_calls import ask, served_table, service_of
 from support.waiting import eventually
 
 KEYS = ["a", "a/1", "a/2", "b", "c"]
@@ -31,7 +31,7 @@ def users(connection: Connection, topic: str, tmp_path: Path) -> Iterator[Served
     for key in [*KEYS, "deleted"]:
         table.put(key, key)
     ack = table.delete("deleted")
-    made = served(connection, topic, tmp_path / "replica")
+    made = served_table(connection, topic, tmp_path / "replica")
     with made.replica:
         made.replica.wait_for(ack)
         yield made
@@ -83,7 +83,7 @@ def test_what_can_never_be_answered_does_not_wait_for_a_position(users: ServedTa
 
 def test_rows_of_numbers_are_listed_too(connection: Connection, topic: str, tmp_path: Path) -> None:
     ack = Table(connection, topic, key="int").put(7, "seven")
-    made = served(connection, topic, tmp_path / "numbers", key="int")
+    made = served_table(connection, topic, tmp_path / "numbers", key="int")
     with made.replica:
         made.replica.wait_for(ack)
         assert keys_at(made, "/tables/users/rows") == [7]
@@ -201,7 +201,7 @@ def test_the_tables_are_listed_with_how_they_stand(users: ServedTable) -> None:
 def test_a_process_is_healthy_before_its_tables_are_ready(
     connection: Connection, topic_name: str, users: ServedTable, tmp_path: Path
 ) -> None:
-    away = served(connection, f"{topic_name}-away", tmp_path / "away", name="away", wait=False)
+    away = served_table(connection, f"{topic_name}-away", tmp_path / "away", name="away", wait=False)
     with away.replica:
         eventually(lambda: away.replica.state.why is not None)
         service = service_of(users, away)

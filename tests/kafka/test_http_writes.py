@@ -18,8 +18,8 @@ from lastword.processes.ports import PortPicker
 from lastword.serve.running import Front, TableToServe, running
 from lastword.serve.tables.served_table import ServedTable
 from lastword.serve.tables.writes import Writes
-from support.asking import Told, answered, ask, in_two, request_of, served, service_of
 from support.replicas import log_now
+from support.service_calls import ServiceAnswer, answer_to, ask, in_two, request_of, served_table, service_of
 
 
 @pytest.fixture
@@ -30,13 +30,13 @@ def topic(connection: Connection, topic_name: str) -> str:
 
 @pytest.fixture
 def users(connection: Connection, topic: str, tmp_path: Path) -> Iterator[ServedTable]:
-    table = served(connection, topic, tmp_path / "replica")
+    table = served_table(connection, topic, tmp_path / "replica")
     with table.replica:
         yield table
         table.writes.close(5)
 
 
-def put(users: ServedTable, key: str, body: bytes, **headers: str) -> Told:
+def put(users: ServedTable, key: str, body: bytes, **headers: str) -> ServiceAnswer:
     return ask(service_of(users), f"/tables/users/rows/{key}", "PUT", body, **headers)
 
 
@@ -86,7 +86,7 @@ def test_a_body_that_is_not_json_is_refused(users: ServedTable, body: bytes) -> 
 def test_values_of_other_codecs_are_sent_as_the_json_in_which_they_are_shown(
     connection: Connection, topic: str, tmp_path: Path
 ) -> None:
-    table = served(connection, topic, tmp_path / "replica", key="bytes", value="int")
+    table = served_table(connection, topic, tmp_path / "replica", key="bytes", value="int")
     with table.replica:
         told = ask(service_of(table), "/tables/users/rows/_w", "PUT", b"7")
         assert ask(service_of(table), "/tables/users/rows/_w", "PUT", b'"7"').code == "bad_value"
@@ -120,7 +120,7 @@ def test_a_body_is_limited_in_size_and_time(users: ServedTable) -> None:
         await asyncio.sleep(60)
 
     request = request_of("PUT", "/tables/users/rows/a", "", {}, never())
-    assert asyncio.run(answered(service_of(users, body_s=0.1), request)).status == 408
+    assert asyncio.run(answer_to(service_of(users, body_s=0.1), request)).status == 408
 
 
 def test_a_page_of_another_site_may_not_write(users: ServedTable) -> None:
@@ -158,7 +158,7 @@ def test_many_writes_at_once_are_each_told_their_own_place(connection: Connectio
         requests = [
             request_of("PUT", f"/tables/users/rows/k{number}", "", {}, in_two(b"%d" % number)) for number in range(300)
         ]
-        answers = await asyncio.gather(*(answered(service, each) for each in requests))
+        answers = await asyncio.gather(*(answer_to(service, each) for each in requests))
         told = [json.loads(answer.body) for answer in answers]
         return [(each["partition"], each["offset"]) for each in told]
 
@@ -191,7 +191,7 @@ def test_more_writes_than_may_wait_are_refused(users: ServedTable) -> None:
             asked = []
             for _ in range(3):
                 request = request_of("PUT", "/tables/users/rows/a", "", {}, in_two(b"1"))
-                asked.append(asyncio.create_task(answered(service, request)))
+                asked.append(asyncio.create_task(answer_to(service, request)))
                 # Two may wait for the cluster.
                 await asyncio.sleep(0.2)
             return [json.loads((await each).body)["error"]["code"] for each in asked]
@@ -274,7 +274,7 @@ def test_a_stop_does_not_wait_for_a_cluster_that_is_away(users: ServedTable) -> 
 
     async def two() -> list[int]:
         asked = [
-            asyncio.create_task(answered(service, request_of("PUT", "/tables/users/rows/a", "", {}, in_two(b"1"))))
+            asyncio.create_task(answer_to(service, request_of("PUT", "/tables/users/rows/a", "", {}, in_two(b"1"))))
             for _ in range(2)
         ]
         await asyncio.sleep(0.5)

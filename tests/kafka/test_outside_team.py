@@ -33,7 +33,7 @@ from lastword.teams.users.fraud_topics import PARTITIONS, make_fraud_topics
 from support.boards import board_topics, stats, write
 from support.command_line import JARS, CommandLine
 from support.foreign_clients import KafkaConsumer, TopicPartition
-from support.teams import arriving_users
+from support.team_pipeline import arriving_users
 from support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]

@@ -26,14 +26,14 @@ from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delet
 from lastword.replica import owned_store
 from lastword.replica.owned_store import OwnedStore
 from lastword.replica.store.store import Store
-from support.compacted_logs import aborted
+from support.compacted_logs import aborted_transaction
 from support.replicas import (
-    connected,
+    connection_to,
     disagreements,
     log_now,
+    make_table,
     recreate,
     replica_of,
-    table,
     write_rows,
 )
 from support.waiting import eventually
@@ -74,12 +74,12 @@ def shortened(connection: Connection, topic: str) -> None:
 def test_a_topic_that_was_recreated_while_the_replica_was_away_is_built_again(
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
-    with table(connection, topic_name) as old:
+    with make_table(connection, topic_name) as old:
         old.put_many([("a", 1), ("b", 2)])
         with old.replica(tmp_path):
             pass
     delete_topic(connection, topic_name)
-    with table(connection, topic_name) as new:
+    with make_table(connection, topic_name) as new:
         # As many records as before, so that only the topic's id tells.
         new.put_many([("c", 3), ("d", 4)])
         with new.replica(tmp_path) as replica:
@@ -90,7 +90,7 @@ def test_a_topic_that_was_recreated_while_the_replica_was_away_is_built_again(
 def test_a_topic_that_is_recreated_under_a_running_replica_is_built_again_and_watchers_are_told(
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
-    with table(connection, topic_name) as users, users.replica(tmp_path) as replica:
+    with make_table(connection, topic_name) as users, users.replica(tmp_path) as replica:
         users.put("a", 1)
         eventually(lambda: "a" in replica)
         watch = replica.watch()
@@ -107,8 +107,8 @@ def test_a_topic_that_is_recreated_under_a_running_replica_is_built_again_and_wa
 
 
 def test_a_truncated_log_is_read_again(fragile: LocalCluster, topic_name: str, tmp_path: Path) -> None:
-    connection = connected(fragile)
-    with table(connection, topic_name) as users:
+    connection = connection_to(fragile)
+    with make_table(connection, topic_name) as users:
         truncated_after(fragile, connection, users, tmp_path / "replica", tmp_path / "saved")
     with Table(connection, topic_name).replica(tmp_path / "replica") as replica:
         assert dict(replica) == {"a": 1, "b": 2}
@@ -121,8 +121,8 @@ def test_a_truncated_log_is_read_again(fragile: LocalCluster, topic_name: str, t
 def test_a_truncated_log_that_has_grown_again_is_told_by_its_leader_epoch(
     fragile: LocalCluster, topic_name: str, tmp_path: Path, others: str
 ) -> None:
-    connection = connected(fragile)
-    with table(connection, topic_name) as users:
+    connection = connection_to(fragile)
+    with make_table(connection, topic_name) as users:
         truncated_after(fragile, connection, users, tmp_path / "replica", tmp_path / "saved")
     with Table(connection, topic_name) as users:
         # Other records at the same offsets: those alone tell nothing.
@@ -136,12 +136,12 @@ def test_a_position_after_records_that_are_not_shown_is_not_taken_for_a_truncati
     fragile: LocalCluster, topic_name: str, tmp_path: Path
 ) -> None:
     """An aborted transaction under a later leader, and nothing visible after it."""
-    connection = connected(fragile)
-    with table(connection, topic_name) as users:
+    connection = connection_to(fragile)
+    with make_table(connection, topic_name) as users:
         users.put_many([("a", 1), ("b", 2)])
     fragile.stop()
     fragile.start()
-    with aborted(connection, topic_name, records=2):
+    with aborted_transaction(connection, topic_name, records=2):
         pass
     folder = tmp_path / "replica"
     with Table(connection, topic_name).replica(folder) as replica:
@@ -157,7 +157,7 @@ def test_a_position_after_records_that_are_not_shown_is_not_taken_for_a_truncati
 def test_where_records_were_deleted_that_the_replica_never_saw_it_is_built_again(
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
-    with table(connection, topic_name, {"cleanup.policy": "compact,delete"}) as users:
+    with make_table(connection, topic_name, {"cleanup.policy": "compact,delete"}) as users:
         users.put("a", 1)
         with users.replica(tmp_path):
             pass
@@ -169,7 +169,7 @@ def test_where_records_were_deleted_that_the_replica_never_saw_it_is_built_again
 
 
 def test_or_it_refuses_as_told_and_says_what_to_do(connection: Connection, topic_name: str, tmp_path: Path) -> None:
-    with table(connection, topic_name, {"cleanup.policy": "compact,delete"}) as users:
+    with make_table(connection, topic_name, {"cleanup.policy": "compact,delete"}) as users:
         users.put("a", 1)
         with users.replica(tmp_path):
             pass
@@ -186,7 +186,7 @@ def test_or_it_refuses_as_told_and_says_what_to_do(connection: Connection, topic
 def test_partitions_that_were_added_are_followed_and_split_keys_are_counted(
     connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
-    with table(connection, topic_name, partitions=1) as users:
+    with make_table(connection, topic_name, partitions=1) as users:
         users.put_many([(f"key-{n}", 1) for n in range(20)])
         with users.replica(tmp_path / "away"):
             pass

@@ -20,7 +20,7 @@ from lastword.pipeline.running.progress import PartitionProgress, newest_progres
 from lastword.pipeline.running.source import Share, Shares
 from lastword.pipeline.running.task import CommitTask
 from support.compacted_logs import wait_for_markers
-from support.evaluated import OUTLET, batch, end, valid
+from support.evaluated_rows import OUTPUT_TOPICS, batch, end, valid
 
 BEGINNING = PartitionProgress(next_offset=3, source_id="id", generation=1, owner="me")
 
@@ -47,10 +47,10 @@ def task(connection: Connection, topic_name: str) -> Iterator[CommitTask]:
     """Both partitions of its source have a progress at offset 3, which the changelog has at offset 0."""
     names = {name: f"{topic_name}-{name}" for name in ("actions", "others", "app-rejects")}
     outlet = replace(
-        OUTLET,
+        OUTPUT_TOPICS,
         rejects=names["app-rejects"],
-        rules=tuple((name, names[topic]) for name, topic in OUTLET.rules),
-        limits={names[topic]: limit for topic, limit in OUTLET.limits.items()},
+        rules=tuple((name, names[topic]) for name, topic in OUTPUT_TOPICS.rules),
+        limits={names[topic]: limit for topic, limit in OUTPUT_TOPICS.limits.items()},
     )
     changelog = f"{topic_name}-progress-changelog"
     for name in names.values():

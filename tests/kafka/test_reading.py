@@ -12,7 +12,7 @@ from lastword.kafka.client import reading
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import fold_topic, follow, log_bounds, read_log
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
-from support.logs import PARTITIONS, Act, Put, fresh_topic, leave_open, logs, write_log
+from support.generated_logs import PARTITIONS, Act, Put, fresh_topic, leave_open, logs, write_log
 from support.waiting import eventually
 
 

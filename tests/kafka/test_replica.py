@@ -21,11 +21,11 @@ from lastword.core.record import Record
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.topics.topic_changes import create_topic
-from support.logs import PARTITIONS, Act, Put, fresh_topic, logs, write_log
+from support.generated_logs import PARTITIONS, Act, Put, fresh_topic, logs, write_log
 from support.replicas import (
-    caught_up,
     disagreements,
     replica_of,
+    wait_until_caught_up,
 )
 from support.waiting import eventually
 
@@ -47,7 +47,7 @@ def test_the_rows_are_the_fold_of_what_was_committed(
             assert replica.position.covers(log_bounds(connection, topic)[1])
             assert disagreements(replica, committed) == []
             committed += write_log(connection, topic, while_running)
-            caught_up(connection, replica)
+            wait_until_caught_up(connection, replica)
             assert disagreements(replica, committed) == []
         committed += write_log(connection, topic, while_away)
         with replica_of(connection, topic, folder) as replica:

@@ -28,14 +28,14 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic
 from lastword.replica.replica import Replica
 from lastword.serve.running import Front, TableToServe, running
-from support.clusters_served import home_of, told
+from support.cluster_routes import home_of, json_answer
 from support.command_line import JARS
-from support.logs import Act, Put, leave_open, write_log
+from support.generated_logs import Act, Put, leave_open, write_log
 from support.replicas import (
-    connected,
+    connection_to,
     disagreements,
+    make_table,
     replica_of,
-    table,
     write_rows,
 )
 from support.waiting import eventually
@@ -112,8 +112,8 @@ def test_a_program_with_a_replica_can_start_while_its_cluster_is_away(users: Tab
 def test_a_broker_that_is_away_is_a_state_and_the_replica_goes_on_when_it_is_back(
     fragile: LocalCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    connection = connected(fragile)
-    with table(connection, topic_name) as users, users.replica(tmp_path / "replica") as replica:
+    connection = connection_to(fragile)
+    with make_table(connection, topic_name) as users, users.replica(tmp_path / "replica") as replica:
         replica.wait_for(users.put("a", 1))
         watch = replica.watch()
         fragile.stop()
@@ -130,7 +130,7 @@ def test_a_broker_that_is_away_is_a_state_and_the_replica_goes_on_when_it_is_bac
 def test_a_leader_that_dies_is_followed_by_the_next_one(tmp_path: Path) -> None:
     with LocalCluster(name="three", folder=tmp_path / "three", jars=JARS, owned=True) as cluster:
         cluster.start(port=0, brokers=3)
-        connection = connected(cluster)
+        connection = connection_to(cluster)
         create_topic(connection, "users", partitions=3, replication=3, settings={"min.insync.replicas": "2"})
         with Table(connection, "users") as users, users.replica(tmp_path / "replica") as replica:
             users.put_many([(f"key-{n}", 1) for n in range(50)])
@@ -314,21 +314,21 @@ def test_a_server_tells_of_a_cluster_that_is_away_as_it_was_and_sees_it_come_bac
     ) as made:
 
         def is_state(state: str) -> bool:
-            return bool(told(made.url, "/cluster")[1]["state"] == state)
+            return bool(json_answer(made.url, "/cluster")[1]["state"] == state)
 
         eventually(lambda: is_state("connected"))
-        before = told(made.url, "/cluster")[1]
+        before = json_answer(made.url, "/cluster")[1]
         assert before["is_local"] is True
         fragile.stop()
         eventually(lambda: is_state("away"))
-        away = told(made.url, "/cluster")[1]
+        away = json_answer(made.url, "/cluster")[1]
         assert away["cluster_id"] == before["cluster_id"]
         assert [topic["name"] for topic in away["topics"]] == [topic["name"] for topic in before["topics"]]
         assert "lastword broker status" in away["why"]
         assert fragile.connection.bootstrap_servers not in away["why"]
-        status, refused = told(made.url, "/topics/seen/compact", "POST")
+        status, refused = json_answer(made.url, "/topics/seen/compact", "POST")
         assert (status, refused["error"]["code"]) == (503, "not_ready")
         fragile.start()
         eventually(lambda: is_state("connected"))
-        assert told(made.url, "/cluster")[1]["at"] > away["at"]
+        assert json_answer(made.url, "/cluster")[1]["at"] > away["at"]
     assert "cluster" not in {thread.name for thread in threading.enumerate() if thread not in threads}

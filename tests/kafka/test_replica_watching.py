@@ -17,10 +17,10 @@ from lastword.core.errors import (
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.compaction.on_demand import compact_topic
 from lastword.kafka.topics.topic_changes import create_topic
-from support.logs import Act, Put, write_log
+from support.generated_logs import Act, Put, write_log
 from support.replicas import (
     QUICK,
-    caught_up,
+    wait_until_caught_up,
     write_rows,
 )
 
@@ -65,7 +65,7 @@ def test_watching_from_a_position_is_refused_when_a_tombstone_after_it_may_be_go
         users.put("a", 1)
         # An aborted transaction leaves a hole in the offsets, as a tombstone does that was compacted away.
         write_log(connection, topic_name, [Act(puts=(Put(key=b"b", value=b"1", partition=0),), ending="abort")])
-        caught_up(connection, replica)
+        wait_until_caught_up(connection, replica)
         time.sleep(0.2)
         with pytest.raises(HistoryLost, match="nothing is left at offset 1"):
             replica.watch("0:0")
@@ -94,7 +94,7 @@ def test_a_new_replica_does_not_take_what_it_just_read_for_young(
         write_log(connection, topic_name, [Act(puts=(Put(key=b"b", value=b"1", partition=0),), ending="abort")])
         users.put("c", 2)
         with users.replica(tmp_path) as replica:
-            caught_up(connection, replica)
+            wait_until_caught_up(connection, replica)
             # Whether it is seen before or after the first moment that the replica notes for itself.
             for _ in range(3):
                 with pytest.raises(HistoryLost, match="nothing is left at offset 1"):

@@ -26,7 +26,7 @@ from lastword.kafka.client.connection import Connection
 from lastword.processes.ports import is_free
 from support.command_line import CommandLine
 from support.replicas import log_now
-from support.serving import Instance
+from support.serve_instance import Instance
 
 
 def port_or_any(port: int) -> int:

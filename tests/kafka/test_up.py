@@ -33,7 +33,7 @@ from lastword.up.http_tokens import http_tokens
 from lastword.up.scenario import desired_state
 from support.command_line import JARS, CommandLine
 from support.processes import started_with
-from support.suggested import pasted, suggested
+from support.up_suggestions import run_pasted, suggested_commands
 from support.waiting import eventually
 
 
@@ -91,7 +91,7 @@ class House:
         choices = teams.Choices(**self.upkeep.wanted.choices)
         with closing(TeamsScenario(choices, tokens, profiles=TABLE)) as scenario:
             on_all = "\n".join(try_lines(scenario.suggestions(), program))
-        return [*suggested(self.said), *suggested(on_all)]
+        return [*suggested_commands(self.said), *suggested_commands(on_all)]
 
     def kill(self, name: str) -> int:
         pid = int(self.status()[name]["pid"])
@@ -168,13 +168,13 @@ def run_all_suggested(house: House, *, is_locked: bool) -> None:
     program = os.path.relpath(house.line.program)
     left_out = [f"{program} {w}" for w in ("down", "demo profiles", "sql 'SELECT team, flagged FROM team_stats'")]
     commands = [command for command in house.suggested(program, is_locked=is_locked) if command not in left_out]
-    said = {command: pasted(house.line, command) for command in commands}
+    said = {command: run_pasted(house.line, command) for command in commands}
     assert len(said) == 12
     # For whoever had set it for one command alone.
     assert commands[0] == f"export LASTWORD_HOME={house.line.home}"
     (profile,) = [command for command in commands if command.endswith("/users/user-1")]
     # HTTP may take a moment to have a row that was written just now.
-    eventually(lambda: json.loads(pasted(house.line, profile)) == {"name": "Ada"})
+    eventually(lambda: json.loads(run_pasted(house.line, profile)) == {"name": "Ada"})
     assert said[f"{program} get team_stats team-1"] == f"{row}\n"
 
 

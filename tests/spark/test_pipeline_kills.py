@@ -23,10 +23,10 @@ from lastword.kafka.topics.topic_changes import delete_topic
 from lastword.kafka.topics.topic_description import list_topics
 from lastword.teams.users.user_topic import write_users
 from support.command_line import CommandLine
+from support.killed_processes import Driver, kill_broker, kill_executor
 from support.pipelines import written
-from support.standalone import standalone
-from support.teams import TEAMS_FILE, arriving_users, make_team_topics, recounted_teams, teams_plan
-from support.victims import Driver, kill_broker, kill_executor
+from support.spark_cluster import standalone
+from support.team_pipeline import TEAMS_FILE, arriving_users, make_team_topics, recounted_teams, teams_plan
 from support.waiting import eventually
 
 # A round of a soak has five kills on one machine and five on a cluster of Spark's: ten rounds are a hundred.
@@ -41,7 +41,7 @@ from lastword.teams.users.user_topic import write_users
 from lastword.kafka.client.connection import Connection
 from lastword.pipeline.evaluation.evaluate import counters_of, evaluated, value_of
 from lastword.spark.session.session import session
-from support.teams import teams_plan
+from support.team_pipeline import teams_plan
 
 plan = teams_plan()
 spark = session(Connection(bootstrap_servers="{servers}"), master="local[2,4]")

@@ -28,7 +28,16 @@ from lastword.pipeline.running.source import SourceTask
 from lastword.pipeline.running.task import CommitTask
 from support import faulty_tasks
 from support.faulty_tasks import BreaksOff, IsKilled, LosesItsReport, RunsTwice
-from support.pipelines import Running, make_topics, records, recounted, running, small_pipeline, some_user, written
+from support.pipelines import (
+    RunningPipeline,
+    make_topics,
+    records,
+    recounted,
+    running,
+    small_pipeline,
+    some_user,
+    written,
+)
 from support.waiting import eventually
 
 # Workers do not have the tests.
@@ -232,7 +241,7 @@ def test_a_session_that_runs_tasks_twice_at_once_is_refused(
 def test_of_two_drivers_the_older_ends_and_says_who_took_over_even_without_work(
     spark: SparkSession, connection: Connection, plan: Pipeline
 ) -> None:
-    older = Running(PipelineRun(spark, plan))
+    older = RunningPipeline(PipelineRun(spark, plan))
     eventually(lambda: status(connection, plan).get("generation") == 1, within_s=60)
     with running(spark, plan):
         produce(connection, plan, [*map(some_user, range(50))])
@@ -245,7 +254,7 @@ def test_of_two_drivers_the_older_ends_and_says_who_took_over_even_without_work(
 def test_of_two_drivers_with_work_the_older_ends_and_nothing_is_lost_or_written_twice(
     spark: SparkSession, connection: Connection, plan: Pipeline
 ) -> None:
-    older = Running(PipelineRun(spark, plan))
+    older = RunningPipeline(PipelineRun(spark, plan))
     ended = threading.Event()
 
     def arrive() -> None:

@@ -25,8 +25,8 @@ from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.compaction.on_demand import compact_topic
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.spark import newest_per_key, read_records, read_table
-from support.logs import PARTITIONS, Act, Put, fresh_topic, leave_open, logs, write_log
-from support.replicas import caught_up, log_now, replica_of
+from support.generated_logs import PARTITIONS, Act, Put, fresh_topic, leave_open, logs, write_log
+from support.replicas import log_now, replica_of, wait_until_caught_up
 
 EXAMPLES = 2 * int(os.environ.get("LASTWORD_SOAK", "1"))
 FIELDS = ("key", "value", "partition", "offset", "timestamp", "headers", "decode_error")
@@ -94,7 +94,7 @@ def test_the_table_is_the_fold_of_what_was_committed_and_the_replica_before_and_
         # A key may live in two partitions, and cleaning one of them may take the tombstone that hid nothing else.
         assert rows_of(read_table(spark, topic, key="bytes")) == law(log_now(connection, topic))
         with replica_of(connection, topic, home / "replica") as replica:
-            caught_up(connection, replica)
+            wait_until_caught_up(connection, replica)
             assert [(row.key, row.offset, row.headers) for row in replica.scan()] == [
                 (row[0], row[3], row[5]) for row in law(committed)
             ]

@@ -17,7 +17,7 @@ from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.spark import Written, read_table, write_table
 from lastword.spark.writing.replacing import differences
-from support.topics import records_of, state_of
+from support.topic_contents import records_of, state_of
 
 
 def text(spark: SparkSession, rows: dict[str, str | None]) -> DataFrame:

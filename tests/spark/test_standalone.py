@@ -8,7 +8,7 @@ from lastword.api.table import Table
 from lastword.kafka.client.connection import Connection
 from support.canary import CANARY
 from support.programs import run
-from support.standalone import standalone
+from support.spark_cluster import standalone
 
 PROGRAM = """
 import os

@@ -20,7 +20,7 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import log_bounds
 from support.command_line import CommandLine
 from support.processes import started_with
-from support.suggested import pasted, suggested
+from support.up_suggestions import run_pasted, suggested_commands
 from support.waiting import eventually
 
 _LONG_S = 240
@@ -79,7 +79,7 @@ def test_the_pipeline_is_killed_by_hand_and_the_counters_go_on(line: CommandLine
     eventually(lambda: processed(line) > before, within_s=_LONG_S)
     assert status(line)["pipeline"]["last_exit"]["told"] == "was ended by SIGKILL"
     # `down` is the last of them.
-    *_, ended = [pasted(line, command) for command in suggested(said)]
+    *_, ended = [run_pasted(line, command) for command in suggested_commands(said)]
     assert ended.splitlines() == ["ended users, pipeline, serve", "1 broker(s) stopped"]
     eventually(lambda: left_of(line) == [])
 
@@ -119,7 +119,7 @@ def test_a_part_that_fails_is_told_with_its_last_words_and_its_log(line: Command
 @pytest.mark.parametrize("security", [(), ("--secure",)])
 def test_every_command_that_up_suggests_for_a_cluster_alone_works(line: CommandLine, security: tuple[str, ...]) -> None:
     said = line("up", "--cluster-only", "--detach", "--port", "0", *security)
-    assert [pasted(line, command) for command in suggested(said)][-1] == "1 broker(s) stopped\n"
+    assert [run_pasted(line, command) for command in suggested_commands(said)][-1] == "1 broker(s) stopped\n"
 
 
 def test_a_port_that_is_taken_is_told_before_anything_starts(line: CommandLine) -> None:
@@ -180,7 +180,7 @@ def test_locked_it_runs_all_the_same_and_no_secret_shows_anywhere(line: CommandL
         cluster / "client.properties",
         cluster / "node-1" / "server.properties",
     }
-    assert [pasted(line, command) for command in suggested(said)][-1].endswith("1 broker(s) stopped\n")
+    assert [run_pasted(line, command) for command in suggested_commands(said)][-1].endswith("1 broker(s) stopped\n")
 
 
 def any_of(secrets: set[str], text: bytes) -> bool:

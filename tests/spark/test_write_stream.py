@@ -20,7 +20,7 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.spark import read_changes, write_table
-from support.topics import records_of, state_of
+from support.topic_contents import records_of, state_of
 from support.waiting import eventually
 
 NOW = {"availableNow": True}

@@ -21,7 +21,7 @@ from lastword.spark.session.session import _connections
 from lastword.spark.writing import sink
 from lastword.spark.writing.write_table import Mode
 from support.command_line import CommandLine
-from support.topics import records_of, state_of
+from support.topic_contents import records_of, state_of
 
 
 @pytest.mark.quick

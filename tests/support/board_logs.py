@@ -25,7 +25,7 @@ def begun(topic: str, partition: int, *, identity: str = ID, start: int = 0, end
     return Begun(SourcePartition(topic, partition), identity, start, end, ended)
 
 
-def kept_of(rows: dict[str, bytes], kept: KeptBoard | None = None) -> KeptBoard:
+def board_with_rows(rows: dict[str, bytes], kept: KeptBoard | None = None) -> KeptBoard:
     """What `board_state` says after these rows were written."""
     made = kept or KeptBoard()
     for key, value in rows.items():
@@ -41,7 +41,7 @@ def records_of(partition: int, log: Log) -> list[Record]:
     return records
 
 
-class Crashing:
+class CrashingWriter:
     """A writer that reads some, keeps some, and is killed now and then; what it had not kept it reads again."""
 
     def __init__(self, logs: dict[SourcePartition, list[Record]]) -> None:
@@ -60,7 +60,7 @@ class Crashing:
             self.tally.take(JudgedRecord.of(place.topic, ID, record))
 
     def keep(self) -> None:
-        kept_of(rows_of(self.tally, self.tally.changed), self.kept)
+        board_with_rows(rows_of(self.tally, self.tally.changed), self.kept)
         self.tally.changed.clear()
 
     def lose_position(self) -> None:

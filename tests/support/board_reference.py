@@ -42,13 +42,13 @@ def recount(actions: Iterable[Record], stats: Iterable[Record]) -> Recount:
     return Recount(dict(counted), newest, refused)
 
 
-def counted_by(tally: Tally) -> Recount:
+def recount_of_tally(tally: Tally) -> Recount:
     """The same of a tally."""
     numbers = {team: (each.processed, each.flagged) for team, each in numbers_of(tally).items()}
     return Recount(dict(actions_of(tally)), numbers, sum(count for _, _, count in refused_counts(tally)))
 
 
-def shown_by(board: dict[str, Any]) -> Recount:
+def recount_of_board(board: dict[str, Any]) -> Recount:
     """The same of a board, as HTTP gives it."""
     teams = board["teams"]
     return Recount(

@@ -18,10 +18,10 @@ from lastword.teams.board.board_rows import KeptBoard
 from lastword.teams.board.board_topics import ACTIONS, STATE, STATS, STATUS
 from lastword.teams.board.live import LiveBoard
 from lastword.teams.users.fraud_topics import make_fraud_topics
-from support.board_reference import Recount, counted_by, recount, shown_by
-from support.clusters_served import status_of
+from support.board_reference import Recount, recount, recount_of_board, recount_of_tally
+from support.cluster_routes import status_of
 from support.compacted_logs import wait_for_markers
-from support.topics import records_of
+from support.topic_contents import records_of
 from support.waiting import eventually
 
 _FRAUD = ("new_users", "actions", "team_stats")
@@ -66,7 +66,7 @@ def act(connection: Connection, *teams: str) -> None:
     write(connection, "actions", *((None, action(team, number)) for number, team in enumerate(teams)))
 
 
-def tell_status(
+def write_status(
     connection: Connection,
     teams: Iterable[str],
     *,
@@ -95,24 +95,24 @@ def counted_from_scratch(connection: Connection, *, within_s: float = 60) -> Rec
     return recount(records_of(connection, ACTIONS), records_of(connection, STATS))
 
 
-def kept(connection: Connection) -> Recount:
+def recount_of_state(connection: Connection) -> Recount:
     """By `board_state` alone."""
     rows = KeptBoard()
     if STATE in connection.reach().topics:
         for record in records_of(connection, STATE):
             rows.take(record)
-    return counted_by(rows.tally())
+    return recount_of_tally(rows.tally())
 
 
-def shown(live: LiveBoard) -> Recount:
-    return shown_by(live.board.as_json())
+def recount_shown(live: LiveBoard) -> Recount:
+    return recount_of_board(live.board.as_json())
 
 
 def show_the_recount(connection: Connection, *boards: LiveBoard, within_s: float = 60) -> None:
     """Waits until the boards show what a recount comes to; fails with the difference and with all positions."""
     expected = counted_from_scratch(connection)
     try:
-        eventually(lambda: all(shown(live) == expected for live in boards), within_s=within_s)
+        eventually(lambda: all(recount_shown(live) == expected for live in boards), within_s=within_s)
     except AssertionError:
         pytest.fail(_difference(connection, expected, boards))
 
@@ -123,7 +123,7 @@ def _difference(connection: Connection, expected: Recount, boards: Sequence[Live
     for number, live in enumerate(boards):
         board = live.board
         lines.append(f"board {number}: writes={live.is_writer} state={board.state} why={board.why} at={board.at}")
-        for name, wanted, found in zip(Recount._fields, expected, shown(live), strict=True):
+        for name, wanted, found in zip(Recount._fields, expected, recount_shown(live), strict=True):
             if wanted != found:
                 lines.append(f"  {name}: recounted {wanted}, shown {found}")
     again = counted_from_scratch(connection)

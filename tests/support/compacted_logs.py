@@ -50,7 +50,7 @@ def write(connection: Connection, topic: str, records: Iterable[Pair]) -> None:
 
 
 @contextmanager
-def aborted(connection: Connection, topic: str, *, records: int) -> Iterator[None]:
+def aborted_transaction(connection: Connection, topic: str, *, records: int) -> Iterator[None]:
     """A transaction on partition 0 that is open inside the block and aborted after it: its marker takes one offset."""
     producer = connection.producer(transactional_id=f"test-{uuid4()}")
     producer.init_transactions(30)

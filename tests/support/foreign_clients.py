@@ -18,8 +18,8 @@ with warnings.catch_warnings():
     from kafka import KafkaConsumer, TopicPartition
 
 __all__ = [
+    "ForeignRecord",
     "KafkaConsumer",
-    "Seen",
     "TopicPartition",
     "console",
     "kafka_tools",
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-class Seen(NamedTuple):
+class ForeignRecord(NamedTuple):
     """A record as a foreign client shows it."""
 
     key: str
@@ -56,7 +56,7 @@ def properties(flag: str, *pairs: str) -> list[str]:
     return [word for pair in pairs for word in (flag, pair)]
 
 
-def seen_by_console_consumer(jvm: Jvm, connection: Connection, topic: str, count: int) -> list[Seen]:
+def seen_by_console_consumer(jvm: Jvm, connection: Connection, topic: str, count: int) -> list[ForeignRecord]:
     """The first `count` records from the beginning, or all there are; everything else as Kafka's defaults have it."""
     settings = properties(
         "--formatter-property",
@@ -70,12 +70,12 @@ def seen_by_console_consumer(jvm: Jvm, connection: Connection, topic: str, count
     )
     records = [line.split("\t") for line in printed.splitlines() if line.startswith("Partition:")]
     return [
-        Seen(key, None if value == "NULL" else value, int(partition.removeprefix("Partition:")))
+        ForeignRecord(key, None if value == "NULL" else value, int(partition.removeprefix("Partition:")))
         for partition, key, value in records
     ]
 
 
-def seen_by_kafka_python(connection: Connection, topic: str, count: int) -> list[Seen]:
+def seen_by_kafka_python(connection: Connection, topic: str, count: int) -> list[ForeignRecord]:
     """The first `count` records from the beginning, or all there are; everything else as its defaults have it."""
     consumer = KafkaConsumer(
         bootstrap_servers=connection.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=30_000
@@ -85,7 +85,7 @@ def seen_by_kafka_python(connection: Connection, topic: str, count: int) -> list
         seen = []
         for record in consumer:
             value = None if record.value is None else record.value.decode()
-            seen.append(Seen(record.key.decode(), value, record.partition))
+            seen.append(ForeignRecord(record.key.decode(), value, record.partition))
             if len(seen) == count:
                 break
         return seen

@@ -10,7 +10,7 @@ from lastword.cli import main
 
 
 @dataclass(frozen=True, kw_only=True)
-class Done:
+class CommandResult:
     code: int
     stdout: str
     stderr: str
@@ -20,11 +20,11 @@ class Done:
 class InProcess:
     capsys: pytest.CaptureFixture[str]
 
-    def run(self, *words: str) -> Done:
+    def run(self, *words: str) -> CommandResult:
         self.capsys.readouterr()
         code = main(list(words))
         said = self.capsys.readouterr()
-        return Done(code=code, stdout=said.out, stderr=said.err)
+        return CommandResult(code=code, stdout=said.out, stderr=said.err)
 
     def __call__(self, *words: str) -> str:
         """The output of a command that must succeed and has nothing to say beside it."""

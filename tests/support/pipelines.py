@@ -136,7 +136,7 @@ def _user(value: bytes | None) -> dict[str, Any] | None:
     return user if is_right else None
 
 
-class Running:
+class RunningPipeline:
     """A pipeline in a thread."""
 
     def __init__(self, run: PipelineRun) -> None:
@@ -164,9 +164,9 @@ class Running:
 
 
 @contextmanager
-def running(spark: SparkSession, plan: Pipeline, **options: Any) -> Iterator[Running]:
+def running(spark: SparkSession, plan: Pipeline, **options: Any) -> Iterator[RunningPipeline]:
     """The pipeline until the block ends; what ended it before is raised then."""
-    run = Running(PipelineRun(spark, plan, **options))
+    run = RunningPipeline(PipelineRun(spark, plan, **options))
     try:
         yield run
     finally:

@@ -11,7 +11,7 @@ HOST = b"Host: localhost\r\n"
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})")
 
 
-class Back(NamedTuple):
+class RawAnswer(NamedTuple):
     raw: bytes
     # Whether the server ended the connection.
     ended: bool
@@ -32,7 +32,7 @@ def put(target: str, *headers: str, body: bytes = b"", version: str = "1.1") -> 
     return request(target, *headers, method="PUT", body=body, version=version)
 
 
-def exchange(port: int, sent: bytes, *, quiet_s: float = 0.15, patience_s: float = 5.0) -> Back:
+def exchange(port: int, sent: bytes, *, quiet_s: float = 0.15, patience_s: float = 5.0) -> RawAnswer:
     """What comes back, until the server ends the connection or says nothing more for a moment."""
     with socket.create_connection(("127.0.0.1", port), timeout=patience_s) as connection:
         back, give_up_at = b"", time.monotonic() + patience_s
@@ -43,11 +43,11 @@ def exchange(port: int, sent: bytes, *, quiet_s: float = 0.15, patience_s: float
                 connection.settimeout(quiet_s if back else patience_s)
                 part = connection.recv(1 << 16)
                 if not part:
-                    return Back(back, True)
+                    return RawAnswer(back, True)
                 back += part
         except TimeoutError:
             pass
         except OSError:
             # It had enough before all was sent.
-            return Back(back, True)
-        return Back(back, False)
+            return RawAnswer(back, True)
+        return RawAnswer(back, False)

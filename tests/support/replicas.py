@@ -66,19 +66,19 @@ def log_now(connection: Connection, topic: str, upto: Position | None = None) ->
     return [record for batch in read_log(connection, topic, stop=upto) for record in batch]
 
 
-def caught_up(connection: Connection, replica: Replica) -> None:
+def wait_until_caught_up(connection: Connection, replica: Replica) -> None:
     """Waits until the replica has read all that is committed now."""
     replica.wait_for(log_bounds(connection, replica.topic)[1])
 
 
-def table(
+def make_table(
     connection: Connection, topic: str, settings: Mapping[str, str] | None = None, *, partitions: int = 1
 ) -> Table:
     create_topic(connection, topic, partitions=partitions, settings=settings or {})
     return Table(connection, topic)
 
 
-def connected(cluster: LocalCluster) -> Connection:
+def connection_to(cluster: LocalCluster) -> Connection:
     assert cluster.spec is not None
     return Connection(bootstrap_servers=cluster.spec.bootstrap_servers)
 
@@ -92,18 +92,18 @@ def write_rows(connection: Connection, topic: str, rows: Sequence[tuple[Any, ...
         assert producer.flush(10) == 0
 
 
-def compacted_away(connection: Connection, topic: str, home: Path) -> None:
+def compact_tombstones_away(connection: Connection, topic: str, home: Path) -> None:
     """Compacts until no tombstone is left in the log."""
     compact_topic(connection, topic, home=home)
     assert [record.key for record in log_now(connection, topic) if record.is_tombstone] == []
 
 
-def ghosts_made(connection: Connection, topic: str, home: Path, *keys: str) -> None:
+def make_ghosts(connection: Connection, topic: str, home: Path, *keys: str) -> None:
     """Deletes the keys and lets their tombstones be compacted away."""
     with Table(connection, topic) as users:
         for key in keys:
             users.delete(key)
-    compacted_away(connection, topic, home)
+    compact_tombstones_away(connection, topic, home)
     time.sleep(0.7)
 
 

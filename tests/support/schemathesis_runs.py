@@ -24,6 +24,6 @@ def schemathesis(location: str, *words: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def told_by(run: subprocess.CompletedProcess[str]) -> str:
+def readable_output(run: subprocess.CompletedProcess[str]) -> str:
     """What a person can read of its output: some addresses have thousands of letters."""
     return "\n".join(line[:300] for line in (run.stdout + run.stderr).splitlines())

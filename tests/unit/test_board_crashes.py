@@ -9,8 +9,8 @@ from lastword.core.record import Record
 from lastword.teams.board.board_rows import KeptBoard, rows_of
 from lastword.teams.board.reader_view import Shown
 from lastword.teams.board.tally import JudgedRecord, SourcePartition
-from support.board_logs import ID, Crashing, Log, action, begun, records_of, stats
-from support.board_reference import Recount, counted_by, recount
+from support.board_logs import ID, CrashingWriter, Log, action, begun, records_of, stats
+from support.board_reference import Recount, recount, recount_of_tally
 
 Logs = dict[tuple[str, int], Log]
 Steps = list[tuple[str, int, int]]
@@ -41,9 +41,9 @@ STEPS = st.lists(
 )
 
 
-def played(logs: Logs, steps: Steps) -> Crashing:
+def played(logs: Logs, steps: Steps) -> CrashingWriter:
     places = {SourcePartition(*place): records_of(place[1], log) for place, log in logs.items()}
-    writer = Crashing(places)
+    writer = CrashingWriter(places)
     for what, which, count in steps:
         if what == "read":
             writer.read(list(places)[which], count)
@@ -69,7 +69,7 @@ def test_after_any_crashes_the_counts_are_those_of_a_recount(
     writer.start()
     for place in writer.logs:
         writer.read(place, 10**6)
-    assert counted_by(writer.tally) == reference(writer.logs)
+    assert recount_of_tally(writer.tally) == reference(writer.logs)
 
 
 def test_the_recount_objects_to_a_writer_that_keeps_positions_apart_from_counts() -> None:
@@ -77,13 +77,13 @@ def test_the_recount_objects_to_a_writer_that_keeps_positions_apart_from_counts(
         SourcePartition("actions", 0): records_of(0, [(1, (None, action("a")))] * 5),
         SourcePartition("team_stats", 0): [],
     }
-    writer = Crashing(logs)
+    writer = CrashingWriter(logs)
     writer.read(SourcePartition("actions", 0), 2)
     writer.keep()
     writer.lose_position()
     writer.start()
     writer.read(SourcePartition("actions", 0), 10)
-    assert counted_by(writer.tally) != reference(logs)
+    assert recount_of_tally(writer.tally) != reference(logs)
 
 
 @settings(max_examples=200)
@@ -94,7 +94,7 @@ def test_a_reader_beside_the_writer_agrees_with_it_wherever_each_of_them_is(
     reads: Steps,
 ) -> None:
     places = {SourcePartition(*place): records_of(place[1], log) for place, log in logs.items()}
-    writer, reader = Crashing(places), Shown(KeptBoard(), agrees=True)
+    writer, reader = CrashingWriter(places), Shown(KeptBoard(), agrees=True)
     for place in places:
         # There was nothing yet.
         reader.begin(begun(*place, end=0))
@@ -115,7 +115,7 @@ def test_a_reader_beside_the_writer_agrees_with_it_wherever_each_of_them_is(
         writer.read(place, 10**6)
         for record in log:
             reader.take(JudgedRecord.of(place.topic, ID, record))
-    assert counted_by(reader.tally) == counted_by(writer.tally) == reference(places)
+    assert recount_of_tally(reader.tally) == recount_of_tally(writer.tally) == reference(places)
     rows = rows_of(writer.tally, {str(place) for place in places} | set(writer.tally.changed))
     reader.agree([Record(key.encode(), value, 0, 0, 0) for key, value in rows.items()])
     assert not reader.is_ahead

@@ -14,7 +14,7 @@ from lastword.teams.board.presence import Groups, Status, TeamPresence, seen_tea
 from lastword.teams.board.ranking import Team, ranked
 from lastword.teams.board.rates import Rates
 from lastword.teams.board.tally import Count, Numbers, SourcePartition, Tally
-from support.clusters_served import status_of
+from support.cluster_routes import status_of
 
 NOW = 1_000_000
 BATCH = status_of("teams", NOW)["batch"]

@@ -11,8 +11,8 @@ from lastword.core.record import Record
 from lastword.teams.board import tally as tally_module
 from lastword.teams.board.board_rows import KeptBoard, rows_of
 from lastword.teams.board.tally import JudgedRecord, SourcePartition, Tally
-from support.board_logs import ID, action, begun, kept_of, stats
-from support.board_reference import Recount, counted_by
+from support.board_logs import ID, action, begun, board_with_rows, stats
+from support.board_reference import Recount, recount_of_tally
 
 PARTITIONS = 2
 
@@ -31,16 +31,16 @@ def take(tally: Tally, topic: str, *values: tuple[bytes | None, bytes | None], s
 
 
 def restarted(tally: Tally) -> Tally:
-    return kept_of(rows_of(tally, {str(place) for place in tally.counts} | tally.changed)).tally()
+    return board_with_rows(rows_of(tally, {str(place) for place in tally.counts} | tally.changed)).tally()
 
 
 def test_valid_actions_are_counted_and_refused_ones_change_nothing_but_their_own_count() -> None:
     tally = fresh()
     take(tally, "actions", (None, action("a")), (None, action("b")), (b"key", action("a")))
-    before = counted_by(tally)
+    before = recount_of_tally(tally)
     take(tally, "actions", (None, b"{}"), (None, None), (None, action("")), start=3)
     assert before == Recount({"a": 2, "b": 1}, {}, 0)
-    assert counted_by(tally) == Recount({"a": 2, "b": 1}, {}, 3)
+    assert recount_of_tally(tally) == Recount({"a": 2, "b": 1}, {}, 3)
     assert [(each.offset, each.reason, each.team) for each in tally.listed] == [
         (3, "missing_field", None),
         (4, "tombstone", None),
@@ -52,9 +52,9 @@ def test_valid_actions_are_counted_and_refused_ones_change_nothing_but_their_own
 def test_the_latest_valid_numbers_are_kept_whatever_comes_after_them() -> None:
     tally = fresh()
     take(tally, "team_stats", (b"a", stats("a", 5, 1)), (b"a", stats("a", 9, 2)), (b"a", b"not json"))
-    assert counted_by(tally) == Recount({}, {"a": (9, 2)}, 1)
+    assert recount_of_tally(tally) == Recount({}, {"a": (9, 2)}, 1)
     # Compaction has left the refused record alone, and the board still knows.
-    assert counted_by(restarted(tally)) == Recount({}, {"a": (9, 2)}, 1)
+    assert recount_of_tally(restarted(tally)) == Recount({}, {"a": (9, 2)}, 1)
 
 
 def test_counters_that_go_back_are_shown_and_marked_until_they_are_where_they_were() -> None:
@@ -70,7 +70,7 @@ def test_counters_that_go_back_are_shown_and_marked_until_they_are_where_they_we
 def test_a_tombstone_takes_the_numbers_away_and_leaves_the_badge() -> None:
     tally = fresh()
     take(tally, "team_stats", (b"a", stats("a", 10, 2)), (b"a", None), (b"b", None))
-    assert counted_by(tally) == Recount({}, {}, 0)
+    assert recount_of_tally(tally) == Recount({}, {}, 0)
     assert tally.earned == {"a": {"first_stats": 1000}}
     take(tally, "team_stats", (b"a", stats("a", 1, 0)), start=3)
     assert not tally.counts[SourcePartition("team_stats", 0)].numbers["a"].is_reset
@@ -82,7 +82,7 @@ def test_only_so_many_teams_have_room_and_refused_names_take_none_of_it(monkeypa
     wrong = json.dumps({"team": "nobody", "customer": ""}).encode()
     take(tally, "actions", *((None, wrong.replace(b"nobody", b"n%d" % number)) for number in range(9)))
     take(tally, "actions", *((None, action(name)) for name in "abcdab"), start=9)
-    assert counted_by(tally) == Recount({"a": 2, "b": 2, "c": 1}, {}, 10)
+    assert recount_of_tally(tally) == Recount({"a": 2, "b": 2, "c": 1}, {}, 10)
     assert tally.listed[-1].reason == "too_many_teams"
     # Three names, and all others together.
     assert {
@@ -95,7 +95,7 @@ def test_only_so_many_teams_have_room_and_refused_names_take_none_of_it(monkeypa
     }
     again = restarted(tally)
     take(again, "actions", (None, action("d")), (None, action("c")), start=15)
-    assert counted_by(again) == Recount({"a": 2, "b": 2, "c": 2}, {}, 11)
+    assert recount_of_tally(again) == Recount({"a": 2, "b": 2, "c": 2}, {}, 11)
 
 
 def test_the_last_hundred_refused_records_are_listed_with_an_excerpt() -> None:
@@ -113,7 +113,7 @@ def test_a_topic_that_was_made_again_is_counted_from_its_start_and_the_counts_st
     tally.begin(begun("actions", 0, identity="another", ended=5))
     tally.take(JudgedRecord.of("actions", ID, Record(None, action("a"), 0, 2, 1)))
     tally.take(JudgedRecord.of("actions", "another", Record(None, action("a"), 0, 0, 1)))
-    assert counted_by(tally).actions == {"a": 3}
+    assert recount_of_tally(tally).actions == {"a": 3}
     # The old one was known to have three more.
     assert tally.counts[SourcePartition("actions", 0)].missed == 3
 
@@ -123,7 +123,10 @@ def test_what_expired_before_it_was_counted_is_told() -> None:
     take(tally, "actions", (None, action("a")))
     tally.begin(begun("actions", 0, start=7))
     tally.take(JudgedRecord.of("actions", ID, Record(None, action("a"), 0, 7, 1)))
-    assert (counted_by(restarted(tally)).actions, restarted(tally).counts[SourcePartition("actions", 0)].missed) == (
+    assert (
+        recount_of_tally(restarted(tally)).actions,
+        restarted(tally).counts[SourcePartition("actions", 0)].missed,
+    ) == (
         {"a": 2},
         6,
     )

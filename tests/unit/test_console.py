@@ -14,7 +14,7 @@ from lastword.serve.http.console_files import Console
 from lastword.serve.http.limits import Limits
 from lastword.serve.http.tokens import Tokens
 from lastword.serve.service import Service
-from support.asking import ask, service_of
+from support.service_calls import ask, service_of
 
 ROOT = Path(__file__).parents[2]
 TOKENS = Tokens(reading=["read-0123456789abcdef"], writing=[])

@@ -20,7 +20,7 @@ from lastword.serve.service import Service
 from lastword.serve.tables.keys import base64url, from_base64url, key_of, prefix_of
 from lastword.teams.serving.board_guest import AbsentBoard
 from support.addresses import ADDRESSES, GUEST_ADDRESSES, METHODS, NAMELESS, allowed
-from support.asking import ask
+from support.service_calls import ask
 
 LIMITS = Limits()
 

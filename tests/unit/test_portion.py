@@ -11,7 +11,7 @@ from lastword.kafka.client.transactions import OutgoingRecord
 from lastword.pipeline.evaluation.verdicts import SourceField
 from lastword.pipeline.running.progress import PartitionProgress
 from lastword.pipeline.running.transaction_buffer import TransactionBuffer
-from support.evaluated import OUTLET, batch, unreadable, valid
+from support.evaluated_rows import OUTPUT_TOPICS, batch, unreadable, valid
 
 BEFORE = PartitionProgress(next_offset=3, source_id="id", generation=2, owner="me")
 
@@ -25,7 +25,7 @@ def outgoing(portion: TransactionBuffer) -> list[OutgoingRecord]:
 
 
 def test_matches_are_written_with_their_source_and_rule_and_counted() -> None:
-    portion = TransactionBuffer(OUTLET, 1)
+    portion = TransactionBuffer(OUTPUT_TOPICS, 1)
     portion.add(batch(valid(3, (0, b"a"), (1, b"b"), increments=(5, 7)), valid(4), valid(6, (1, b"c"))))
     portion.add(batch(valid(7, (1, b"d"), increments=(2**62, 0)), valid(9, increments=(2**62, 1))))
 
@@ -48,7 +48,7 @@ def test_counters_go_on_and_those_of_rules_that_are_gone_stay() -> None:
     before = PartitionProgress(
         next_offset=3, source_id="id", generation=2, owner="me", valid=10, rejected=1, counters=counters
     )
-    portion = TransactionBuffer(OUTLET, 1)
+    portion = TransactionBuffer(OUTPUT_TOPICS, 1)
     portion.add(batch(valid(3), unreadable(4, None)))
 
     after = portion.after(before)
@@ -60,7 +60,7 @@ def test_counters_go_on_and_those_of_rules_that_are_gone_stay() -> None:
 
 
 def test_a_rejected_record_keeps_its_key_and_value_and_says_why() -> None:
-    portion = TransactionBuffer(OUTLET, 1)
+    portion = TransactionBuffer(OUTPUT_TOPICS, 1)
     portion.add(batch(valid(3), unreadable(4, b"{"), unreadable(5, None)))
 
     assert outgoing(portion) == [
@@ -70,7 +70,7 @@ def test_a_rejected_record_keeps_its_key_and_value_and_says_why() -> None:
 
 
 def test_of_records_in_doubt_those_that_are_wrong_are_rejected_and_emit_nothing() -> None:
-    portion = TransactionBuffer(OUTLET, 1)
+    portion = TransactionBuffer(OUTPUT_TOPICS, 1)
     right = doubtful(valid(4, (0, b"a"), increments=(1, 2)), b'{"name": "}"}')
     wrong = doubtful(valid(5, (0, b"b"), increments=(3, 4)), b'{"name": 5}')
     portion.add(batch(valid(3), right, wrong))
@@ -85,7 +85,7 @@ def test_of_records_in_doubt_those_that_are_wrong_are_rejected_and_emit_nothing(
 
 @pytest.mark.parametrize(("key", "value"), [(b"k", b"x" * 5000), (b"k" * 5000, b"x"), (b"k" * 5000, None)])
 def test_a_rejected_record_is_cut_to_what_its_topic_takes(key: bytes, value: bytes | None) -> None:
-    portion = TransactionBuffer(OUTLET, 1)
+    portion = TransactionBuffer(OUTPUT_TOPICS, 1)
     portion.add(batch({**unreadable(4, value), "key": key}))
 
     (record,) = outgoing(portion)
@@ -99,7 +99,7 @@ def test_a_rejected_record_is_cut_to_what_its_topic_takes(key: bytes, value: byt
 def test_a_long_reason_is_cut() -> None:
     names = [f"field-{number}" for number in range(500)]
     fields = tuple(SourceField(name=name, kind="INT", is_required=True, is_text=False) for name in names)
-    portion = TransactionBuffer(replace(OUTLET, fields=fields), 1)
+    portion = TransactionBuffer(replace(OUTPUT_TOPICS, fields=fields), 1)
     portion.add(batch(unreadable(4, b"{}")))
 
     reason = dict(outgoing(portion)[0].headers or ())["reason"]
@@ -108,7 +108,7 @@ def test_a_long_reason_is_cut() -> None:
 
 
 def test_a_record_that_its_topic_would_not_take_is_rejected_and_the_match_counts() -> None:
-    portion = TransactionBuffer(OUTLET, 1)
+    portion = TransactionBuffer(OUTPUT_TOPICS, 1)
     portion.add(batch(valid(3, (0, b"x" * 3000))))
 
     (record,) = outgoing(portion)
@@ -121,7 +121,7 @@ def test_a_record_that_its_topic_would_not_take_is_rejected_and_the_match_counts
 
 def test_rows_that_were_filtered_out_leave_the_others_as_they_are() -> None:
     whole = batch(valid(3, (0, b"a")), valid(4, (1, b"b")), valid(5, (0, b"c")))
-    portion = TransactionBuffer(OUTLET, 1)
+    portion = TransactionBuffer(OUTPUT_TOPICS, 1)
     portion.add(whole.filter(pyarrow.array([False, True, True])))
 
     assert [(record.value, dict(record.headers or ())["source"]) for record in outgoing(portion)] == [
@@ -131,7 +131,7 @@ def test_rows_that_were_filtered_out_leave_the_others_as_they_are() -> None:
 
 
 def test_records_of_two_rules_come_in_the_order_of_the_source_with_their_keys() -> None:
-    portion = TransactionBuffer(replace(OUTLET, rules=(("one", "others"), ("two", "others"))), 1)
+    portion = TransactionBuffer(replace(OUTPUT_TOPICS, rules=(("one", "others"), ("two", "others"))), 1)
     keyed = {**valid(3, (1, b"first")), "key_1": b"k"}
     portion.add(batch(keyed, valid(4, (0, b"second"), (1, b"third")), valid(5, (0, b"fourth"))))
 
@@ -144,7 +144,7 @@ def test_records_of_two_rules_come_in_the_order_of_the_source_with_their_keys() 
 
 
 def test_a_record_without_a_key_for_a_compacted_topic_is_rejected_and_the_match_counts() -> None:
-    portion = TransactionBuffer(replace(OUTLET, keyed=frozenset({"others"})), 1)
+    portion = TransactionBuffer(replace(OUTPUT_TOPICS, keyed=frozenset({"others"})), 1)
     keyed = {**valid(3, (1, b"first")), "key_1": b"k"}
     portion.add(batch(keyed, valid(4, (0, b"second"), (1, b"third"))))
 
@@ -166,7 +166,7 @@ def test_a_record_without_a_key_for_a_compacted_topic_is_rejected_and_the_match_
 
 
 def test_of_records_that_are_many_bytes_together_only_the_large_ones_are_rejected() -> None:
-    portion = TransactionBuffer(OUTLET, 1)
+    portion = TransactionBuffer(OUTPUT_TOPICS, 1)
     portion.add(batch(*[valid(offset, (0, b"x" * 900)) for offset in range(5)], valid(5, (0, b"y" * 3000))))
 
     assert [(record.topic, (record.value or b"")[:1]) for record in outgoing(portion)] == [
@@ -177,7 +177,7 @@ def test_of_records_that_are_many_bytes_together_only_the_large_ones_are_rejecte
 
 
 def test_offsets_that_nobody_has_are_passed_at_the_end() -> None:
-    portion = TransactionBuffer(OUTLET, 1)
+    portion = TransactionBuffer(OUTPUT_TOPICS, 1)
     portion.add(batch(valid(3)))
     portion.reach(8)
 
@@ -185,7 +185,7 @@ def test_offsets_that_nobody_has_are_passed_at_the_end() -> None:
 
 
 def test_a_record_on_which_an_expression_fails_is_rejected_as_a_whole() -> None:
-    portion = TransactionBuffer(OUTLET, 1)
+    portion = TransactionBuffer(OUTPUT_TOPICS, 1)
     failed = {**valid(4, (0, b"a"), increments=(5, 7)), "failed": "0,1", "key": b"k", "value": b'{"name": "Ada"}'}
     portion.add(batch(valid(3, (0, b"b")), failed))
 
@@ -200,7 +200,7 @@ def test_a_record_on_which_an_expression_fails_is_rejected_as_a_whole() -> None:
 
 
 def test_a_share_with_a_blame_is_rejected_unless_its_record_is_no_valid_one_anyway() -> None:
-    portion = TransactionBuffer(OUTLET, 1, "it ends a task")
+    portion = TransactionBuffer(OUTPUT_TOPICS, 1, "it ends a task")
     portion.add(batch(doubtful(valid(3), b'{"name": "Ada"}'), doubtful(valid(4), b"{")))
 
     reasons = [dict(each.headers or [])["reason"] for each in outgoing(portion)]

@@ -14,9 +14,9 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.teams.board.board_topics import STATUS
 from lastword.teams.users.fraud_topics import make_fraud_topics
-from support.boards import act, stats, tell_status, write
+from support.boards import act, stats, write, write_status
 from support.command_line import JARS, CommandLine
-from support.serving import Instance
+from support.serve_instance import Instance
 
 # By the name in addresses. `plain` has text as values, `packed` bytes.
 TABLES = {
@@ -75,7 +75,7 @@ def _fill(connection: Connection) -> None:
     make_fraud_topics(connection)
     for topic in ("odd", "plain", "packed", "busy"):
         create_topic(connection, topic, partitions=3)
-    tell_status(connection, ["team-1", "team-2", "team-3"], tasks=2)
+    write_status(connection, ["team-1", "team-2", "team-3"], tasks=2)
     act(connection, "team-1", "team-1", "team-2", "team-3")
     write(connection, "team_stats", *((f"team-{n}", stats(f"team-{n}", 40 + n, n)) for n in (1, 2, 3)))
     write(connection, "actions", (None, b"no action"))

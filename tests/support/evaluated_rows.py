@@ -10,7 +10,7 @@ from lastword.pipeline.evaluation.evaluate import Counter
 from lastword.pipeline.evaluation.verdicts import SourceField
 from lastword.pipeline.running.output_topics import OutputTopics
 
-OUTLET = OutputTopics(
+OUTPUT_TOPICS = OutputTopics(
     source="users",
     fields=(SourceField(name="name", kind="STRING", is_required=True, is_text=True),),
     rejects="app-rejects",

@@ -9,13 +9,13 @@ from urllib.request import urlopen
 from support.command_line import CommandLine
 
 
-def suggested(lines: str) -> list[str]:
+def suggested_commands(lines: str) -> list[str]:
     """The commands of lines like `  COMMAND   MEANING`; of all that `up` said, those after `Try:`."""
     _, _, block = lines.rpartition("Try:\n")
     return [re.split(r"  +", line.strip())[0] for line in (block or lines).splitlines() if line.startswith("  ")]
 
 
-def pasted(line: CommandLine, command: str) -> str:
+def run_pasted(line: CommandLine, command: str) -> str:
     """What it prints; it must end well and complain of nothing. An address is opened as a browser would."""
     if command.startswith("http://"):
         with urlopen(command, timeout=30) as page:  # noqa: S310 - one of ours

@@ -41,7 +41,7 @@ def status_of(app: str, at: int, **others: Any) -> dict[str, Any]:
     }
 
 
-def told(url: str, path: str, method: str = "GET", **headers: str) -> tuple[int, Any]:
+def json_answer(url: str, path: str, method: str = "GET", **headers: str) -> tuple[int, Any]:
     """The status and the JSON that is answered."""
     request = Request(f"{url}{path}", method=method, headers=headers)  # noqa: S310
     try:

@@ -20,7 +20,7 @@ from lastword.serve.tables.served_table import ServedTable, shown_topic
 from lastword.serve.tables.writes import Writes
 
 
-class Told(NamedTuple):
+class ServiceAnswer(NamedTuple):
     status: int
     headers: dict[str, str]
     body: bytes
@@ -46,23 +46,23 @@ def request_of(method: str, path: str, query: str, headers: dict[str, str], body
     return Request(method, path, query, headers, body, asyncio.Event().wait, Unsent(1 << 40).hold())
 
 
-async def answered(service: Service, request: Request) -> Answer:
+async def answer_to(service: Service, request: Request) -> Answer:
     """The answer to a request that asks for no stream."""
     answer = await service.answer(request)
     assert isinstance(answer, Answer)
     return answer
 
 
-def ask(service: Service, address: str, method: str = "GET", body: bytes = b"", **headers: str) -> Told:
+def ask(service: Service, address: str, method: str = "GET", body: bytes = b"", **headers: str) -> ServiceAnswer:
     """The answer to an address, its path decoded as the server does; headers in Python spelling."""
     path, _, query = address.partition("?")
     spelt = {name.replace("_", "-"): text for name, text in headers.items()}
     request = request_of(method, unquote(path), query, spelt, in_two(body))
-    answer = asyncio.run(answered(service, request))
-    return Told(answer.status, dict(answer.headers), answer.body)
+    answer = asyncio.run(answer_to(service, request))
+    return ServiceAnswer(answer.status, dict(answer.headers), answer.body)
 
 
-def served(
+def served_table(
     connection: Connection,
     topic: str,
     folder: Path,

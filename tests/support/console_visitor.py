@@ -147,7 +147,7 @@ def cells(rows: Locator, attribute: str) -> list[str | None]:
     return told
 
 
-def stored(page: Page) -> Sequence[Any]:
+def stored_by_page(page: Page) -> Sequence[Any]:
     """All that the page keeps beyond its own life."""
     kept: Sequence[Any] = page.evaluate(
         """async () => [JSON.stringify(localStorage), JSON.stringify(sessionStorage), document.cookie, location.href,

@@ -33,7 +33,7 @@ VIEWS = {
 }
 
 
-def is_there(page: Page, view: View) -> None:
+def expect_view(page: Page, view: View) -> None:
     """Waits until the view shows its content, and nothing of it is still awaited."""
     expect(page.get_by_role("heading", level=1, name=view.heading, exact=True)).to_be_visible()
     for role, name in view.shows:
@@ -42,7 +42,7 @@ def is_there(page: Page, view: View) -> None:
     expect(page.locator("[data-state-note=loading]")).to_have_count(0)
 
 
-def is_streaming(page: Page) -> None:
+def expect_streaming(page: Page) -> None:
     """Waits until every change that is written from now on comes to the page."""
     expect(page.locator("[data-link]")).to_have_text("Live, every change")
 
@@ -59,6 +59,6 @@ def fill(page: Page, dialog: str, **fields: str) -> None:
     opened.get_by_role("button", name="Write", exact=True).click()
 
 
-def when(ms: int) -> str:
+def time_text(ms: int) -> str:
     """A time as the page tells it to somebody in Greenwich."""
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%-d %b %Y, %H:%M:%S")
