@@ -1,6 +1,7 @@
 """The contract between rooms that import-linter checks: a room uses what its row of the table allows, and nothing else.
 
-A room is a package of `lastword`. A package inside it that has a contract of its own is another room.
+A room is a package of `lastword`. A package inside it with its own contract is another room.
+Why not import-linter's own contracts: docs/decisions/0018-rooms-inside-rooms.md.
 """
 
 from __future__ import annotations

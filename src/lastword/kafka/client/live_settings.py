@@ -1,4 +1,7 @@
-"""The settings of topics as the cluster has them: what is in force, who set it, and how it is changed."""
+"""The settings of topics in the cluster: the value in force, who set it, and how to change it.
+
+They are in this room and not in `kafka.topics`, because a writer must explain why Kafka refused its record.
+"""
 
 from __future__ import annotations
 

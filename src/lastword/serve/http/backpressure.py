@@ -2,7 +2,7 @@
 
 granian takes whatever a stream gives it and keeps it in memory until its client reads. So a stream looks at the
 connection's socket itself, through a descriptor of its own: bytes are given only while the socket takes some, and the
-connection of a client that takes none for too long is ended for good. Why, and what else was possible:
+connection of a client that takes none for too long is ended for good. Alternatives and what breaks with granian:
 docs/decisions/0019-slow-readers.md.
 """
 
