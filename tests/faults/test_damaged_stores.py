@@ -20,7 +20,7 @@ from lastword.core.fold import fold
 from lastword.core.record import Record
 from lastword.replica.reads import RowListing
 from lastword.replica.store.database import store_options
-from lastword.replica.store.row_layout import PARTITION, PartitionPlace, unpack_place
+from lastword.replica.store.row_layout import PARTITION, PartitionState, unpack_partition_state
 from lastword.replica.store.store import Identity, Store
 from support.damage import damage, flip, largest_table
 
@@ -58,7 +58,7 @@ def write_and_die(folder: Path) -> None:
     store = Store(folder, readable=lambda _: True)
     store.declare(IDENTITY)
     for number, batch in enumerate(log_of_the_store()):
-        store.apply(batch, {record.partition: PartitionPlace(position=record.offset + 1) for record in batch})
+        store.apply(batch, {record.partition: PartitionState(position=record.offset + 1) for record in batch})
         # One family at a time, as RocksDB does it by itself: then several logs are needed.
         if number % 5 == 3:
             store.rows.flush()
@@ -98,7 +98,7 @@ def plainly_read(folder: Path) -> tuple[set[bytes], dict[int, int]]:
     plain = Rdict(str(folder), store_options(), column_families=families)
     try:
         raw = {p: plain.get_column_family("places").get(PARTITION.pack(p)) for p in range(PARTITIONS)}
-        position = {p: unpack_place(place).position for p, place in raw.items() if isinstance(place, bytes)}
+        position = {p: unpack_partition_state(place).position for p, place in raw.items() if isinstance(place, bytes)}
         return {bytes(key) for key in cast(Iterable[bytes], plain.get_column_family("rows").keys())}, position
     finally:
         plain.close()
@@ -208,9 +208,9 @@ def test_rows_that_come_after_a_listing_began_are_not_in_it_and_are_no_damage(cl
         before, begun, listing = list(store.scan()), store.scan(), RowListing(store)
         of_one_partition = store.keys_of(0)
         next(begun), next(of_one_partition)
-        position, first = store.places[0].position, before[0].key or b""
+        position, first = store.partitions[0].position, before[0].key or b""
         late = [Record(b"zzz", b"late", 0, position, 0), Record(first, None, before[0].partition, 10**6, 0)]
-        store.apply(late, {record.partition: PartitionPlace(position=record.offset + 1) for record in late})
+        store.apply(late, {record.partition: PartitionState(position=record.offset + 1) for record in late})
         assert list(begun) == before[1:]
         assert list(of_one_partition) == [record.key for record in before if record.partition == 0][1:]
         found = list[bytes]()

@@ -25,7 +25,7 @@ import pytest
 from lastword.api.table import Table
 from lastword.core.errors import ClusterUnreachable, DiskFull, HistoryLost, NotReady, StoreDamaged
 from lastword.kafka.client.connection import Connection
-from lastword.replica.damages import MOST, WITHIN_MS, Damages
+from lastword.replica.damage_log import MOST_DAMAGES, WITHIN_MS, DamageLog
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.owned_store import OwnedStore
 from lastword.replica.replica import Replica
@@ -207,7 +207,7 @@ def test_three_damaged_stores_in_an_hour_are_a_disk_to_be_checked_and_a_new_star
     filled: Table, tmp_path: Path
 ) -> None:
     with filled.replica(tmp_path) as replica:
-        for number in range(1, MOST):
+        for number in range(1, MOST_DAMAGES):
             table = largest_table(flushed(replica))
             flip(table, table.stat().st_size // 2)
             eventually(lambda: is_whole(replica))
@@ -283,7 +283,7 @@ def test_whoever_watches_hears_that_the_table_is_another_also_when_building_it_f
 
 
 def test_damage_is_known_to_this_process_also_when_the_disk_takes_no_note_of_it(tmp_path: Path) -> None:
-    damages = Damages(tmp_path / "gone")
+    damages = DamageLog(tmp_path / "gone")
     damages.note("damage", now_ms=1)
     assert damages.healing == "damage"
     damages.healed()
@@ -310,12 +310,12 @@ def test_a_store_that_was_set_aside_without_a_note_is_healed_all_the_same(filled
 _KILLED_WHILE_HEALING = """\
 import os, sys
 from lastword.kafka.client.connection import Connection
-from lastword.replica.damages import Damages
+from lastword.replica.damage_log import DamageLog
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.owned_store import OwnedStore
 from lastword.api.table import Table
 servers, topic, folder, owner, step = sys.argv[1:]
-setattr({each.__name__: each for each in (Damages, ReplicaFolder, OwnedStore)}[owner], step,
+setattr({each.__name__: each for each in (DamageLog, ReplicaFolder, OwnedStore)}[owner], step,
         lambda *_, **__: os.kill(os.getpid(), 9))
 Table(Connection(bootstrap_servers=servers), topic).replica(folder)
 """
@@ -323,7 +323,7 @@ Table(Connection(bootstrap_servers=servers), topic).replica(folder)
 
 @pytest.mark.open
 @pytest.mark.parametrize(
-    "step", ["Damages.note", "ReplicaFolder.set_aside", "OwnedStore.build", "ReplicaFolder.adopt", "Damages.healed"]
+    "step", ["DamageLog.note", "ReplicaFolder.set_aside", "OwnedStore.build", "ReplicaFolder.adopt", "DamageLog.healed"]
 )
 def test_killed_at_any_step_of_healing_it_heals_at_the_next_start(
     connection: Connection, filled: Table, tmp_path: Path, step: str
@@ -347,17 +347,17 @@ def test_killed_at_any_step_of_healing_it_heals_at_the_next_start(
 
 
 def test_the_damages_of_an_hour_are_counted_over_restarts_and_forgotten_after_it(tmp_path: Path) -> None:
-    damages = Damages(tmp_path)
+    damages = DamageLog(tmp_path)
     assert (damages.healing, damages.pause_ms(now_ms=0)) == (None, 0)
-    for number in range(MOST):
-        assert Damages(tmp_path).pause_ms(now_ms=number) == 0
+    for number in range(MOST_DAMAGES):
+        assert DamageLog(tmp_path).pause_ms(now_ms=number) == 0
         damages.note(f"damage {number}", now_ms=number)
-    again = Damages(tmp_path)
+    again = DamageLog(tmp_path)
     assert (again.healing, again.pause_ms(now_ms=1000)) == ("damage 2", WITHIN_MS - 1000)
     again.healed()
-    assert Damages(tmp_path).healing is None
-    assert Damages(tmp_path).pause_ms(now_ms=WITHIN_MS) == 0
+    assert DamageLog(tmp_path).healing is None
+    assert DamageLog(tmp_path).pause_ms(now_ms=WITHIN_MS) == 0
     # A clock that was set back does not make it wait for longer than an hour.
-    assert Damages(tmp_path).pause_ms(now_ms=-(10**12)) == WITHIN_MS
+    assert DamageLog(tmp_path).pause_ms(now_ms=-(10**12)) == WITHIN_MS
     (tmp_path / "damages.json").write_text("{")
-    assert Damages(tmp_path).healing == "damages.json was damaged"
+    assert DamageLog(tmp_path).healing == "damages.json was damaged"

@@ -26,7 +26,7 @@ from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.replica.building.long_work import Stopped
 from lastword.replica.building.rebuild import build, usable_cpus
-from lastword.replica.store.row_layout import PartitionPlace
+from lastword.replica.store.row_layout import PartitionState
 from lastword.replica.store.store import Identity, Store
 from support.generated_logs import PARTITIONS, Act, Put, fresh_topic, leave_open, logs, write_log
 from support.processes import alive, children_of
@@ -92,7 +92,7 @@ def disagreements(folder: Path, topic: str, records: list[Record], position: dic
         for partition, end in position.items():
             live = [record for record in expected.values() if record.partition == partition]
             poison = sum(not is_json(record.value) for record in live)
-            place = store.places[partition]
+            place = store.partitions[partition]
             if (place.position, place.live_rows, place.poison_rows) != (end, len(live), poison):
                 found.append(f"place {place}")
             if place.caught_up_at == 0:
@@ -143,11 +143,11 @@ def test_the_oracle_objects_to_other_rows_another_position_and_wrong_counts(
     assert disagreements(tmp_path, topic_name, committed, {0: 3}) != []
     with opened(tmp_path) as store:
         # Poison is counted, the epoch is the last record's, and a partition with nothing to read has no holes.
-        assert store.places[0]._replace(caught_up_at=0) == PartitionPlace(
+        assert store.partitions[0]._replace(caught_up_at=0) == PartitionState(
             position=2, leader_epoch=0, epoch_end=2, live_rows=2, poison_rows=1, holes=True
         )
-        assert store.places[1]._replace(caught_up_at=0) == PartitionPlace(0)
-        store.ingest([], {0: store.places[0]._replace(poison_rows=0)})
+        assert store.partitions[1]._replace(caught_up_at=0) == PartitionState(0)
+        store.ingest([], {0: store.partitions[0]._replace(poison_rows=0)})
     assert disagreements(tmp_path, topic_name, committed, {0: 2}) != []
 
 

@@ -17,7 +17,7 @@ from lastword.api.table import Table
 from lastword.core.record import Record
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
-from lastword.replica.store.row_layout import PARTITION, pack_place, pack_row
+from lastword.replica.store.row_layout import PARTITION, pack_partition_state, pack_row
 from lastword.replica.store.store import Store
 from lastword.serve.http.limits import Limits
 from lastword.serve.running import Front, Running, TableToServe, running
@@ -205,15 +205,15 @@ def replaced(store: Store, key: bytes, value: bytes) -> None:
 def removed(store: Store, key: bytes) -> None:
     record = store.get(key)
     assert record is not None
-    store.sweep([key], record.partition, store.places[record.partition])
+    store.sweep([key], record.partition, store.partitions[record.partition])
 
 
 def added(store: Store, key: bytes, value: bytes) -> None:
     """With its count: a store that holds another number of rows than it says would be built again."""
-    partition, place = next(iter(store.places.items()))
+    partition, place = next(iter(store.partitions.items()))
     store.rows.put(key, pack_row(Record(key, value, partition, 0, 0), poison=False))
-    counted = store.places[partition]._replace(live_rows=place.live_rows + 1)
-    store.database.partition_states.put(PARTITION.pack(partition), pack_place(counted))
+    counted = store.partitions[partition]._replace(live_rows=place.live_rows + 1)
+    store.database.partition_states.put(PARTITION.pack(partition), pack_partition_state(counted))
 
 
 def test_rows_that_differ_in_their_headers_alone_are_found(

@@ -307,7 +307,7 @@ def test_a_store_that_was_left_with_holes_is_swept_at_its_next_start(
         # As a kill between the last commit and the sweep leaves it: at the end, with holes behind it.
         end = log_end(connection, topic_name)
         with store_on_disk(tmp_path / "replica") as (_, store):
-            store.apply([], {0: store.places[0]._replace(position=end, holes=True, caught_up_at=caught_up_at)})
+            store.apply([], {0: store.partitions[0]._replace(position=end, holes=True, caught_up_at=caught_up_at)})
         with users.replica(tmp_path / "replica") as replica:
             assert list(replica) == ["a"]
 

@@ -72,7 +72,7 @@ def writing(connection: Connection, topic: str, chance: random.Random) -> Iterat
 
 
 def kill(connection: Connection, topic: str, folder: Path, *, once_ready: bool, after_s: float) -> None:
-    """Runs a replica's process and kills it so long after its start, or after it has become ready."""
+    """SortedRuns a replica's process and kills it so long after its start, or after it has become ready."""
     process = subprocess.Popen(
         [sys.executable, "-c", _FOLLOW, connection.bootstrap_servers, topic, str(folder)],
         stdin=subprocess.PIPE,
@@ -143,6 +143,6 @@ def test_the_check_objects_to_rows_without_their_position(
     with replica_of(connection, topic_name, tmp_path) as replica:
         store = replica._follower.store
         assert store is not None
-        store.apply([], {0: store.places[0]._replace(position=1)})
+        store.apply([], {0: store.partitions[0]._replace(position=1)})
     with pytest.raises(AssertionError, match="rows"):
         check(connection, topic_name, tmp_path)

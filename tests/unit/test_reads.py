@@ -11,7 +11,7 @@ from lastword.core.errors import NotReady
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.replica.reads import FoundRow, RowListing, TableReads
-from lastword.replica.store.row_layout import PartitionPlace
+from lastword.replica.store.row_layout import PartitionState
 from lastword.replica.store.store import Identity, Store
 
 IDENTITY = Identity(
@@ -26,7 +26,7 @@ POISON = Record(b"c", b"no json", 0, 5, 1900)
 def store(tmp_path: Path) -> Iterator[Store]:
     store = Store(tmp_path / "store", readable=lambda raw: raw != b"no json")
     store.declare(IDENTITY)
-    store.apply([PLAIN, HEADED, POISON], {0: PartitionPlace(position=6), 1: PartitionPlace(position=8)})
+    store.apply([PLAIN, HEADED, POISON], {0: PartitionState(position=6), 1: PartitionState(position=8)})
     yield store
     store.close()
 

@@ -19,7 +19,7 @@ from rocksdict import Options
 from lastword.core.errors import ReplicaUnusable, StoreDamaged
 from lastword.core.fold import fold
 from lastword.core.record import Headers, Record
-from lastword.replica.store.row_layout import FORMAT, PARTITION, ROW_HEAD, CommittedState, PartitionPlace, pack_row
+from lastword.replica.store.row_layout import FORMAT, PARTITION, ROW_HEAD, CommittedState, PartitionState, pack_row
 from lastword.replica.store.store import Identity, OlderFormat, Store
 from support.generated_headers import headers
 
@@ -60,8 +60,8 @@ def numbered(log: Sequence[Entry]) -> list[Record]:
     return records
 
 
-def places_after(records: list[Record]) -> dict[int, PartitionPlace]:
-    return {record.partition: PartitionPlace(position=record.offset + 1) for record in records}
+def places_after(records: list[Record]) -> dict[int, PartitionState]:
+    return {record.partition: PartitionState(position=record.offset + 1) for record in records}
 
 
 def disagreements(store: Store, records: list[Record]) -> list[str]:
@@ -114,7 +114,7 @@ def test_the_oracle_objects_to_a_row_too_many_a_row_too_few_and_a_wrong_count(tm
         assert "rows" in disagreements(store, records[:1])
         assert "rows" in disagreements(store, [*records, Record(b"a", None, 0, 1, 0)])
         assert "rows" in disagreements(store, [Record(b"a", b"1", 0, 0, 0, (("trace", b"x"),)), records[1]])
-        store.committed_state = CommittedState({0: store.places[0]._replace(live_rows=2), 1: store.places[1]})
+        store.committed_state = CommittedState({0: store.partitions[0]._replace(live_rows=2), 1: store.partitions[1]})
         assert len(store) == 3
         with pytest.raises(StoreDamaged, match="2 rows were found, and there should be 3"):
             disagreements(store, records)
@@ -130,8 +130,8 @@ def test_a_value_that_can_not_be_read_keeps_its_headers_and_the_last_good_one_ha
     good = Record(b"a", b"good", 0, 0, 0, (("schema", b"1"),))
     bad = Record(b"a", BAD, 0, 1, 0, (("schema", b"2"), ("schema", None)))
     with opened(tmp_path) as store:
-        store.apply([good], {0: PartitionPlace(position=1)})
-        store.apply([bad], {0: PartitionPlace(position=2)})
+        store.apply([good], {0: PartitionState(position=1)})
+        store.apply([bad], {0: PartitionState(position=2)})
         assert (store.get(b"a"), store.last_good(b"a"), store.poison_rows) == (bad, b"good", 1)
 
 
@@ -159,39 +159,39 @@ def test_sweeping_removes_only_the_rows_of_its_own_partition(tmp_path: Path) -> 
     records = numbered([(b"a", b"1", 0, 0), (b"a", b"2", 1, 5), (b"b", b"3", 0, 0)])
     with opened(tmp_path) as store:
         store.apply(records, places_after(records))
-        applied = store.sweep([b"a"], 1, store.places[1]._replace(caught_up_at=77))
+        applied = store.sweep([b"a"], 1, store.partitions[1]._replace(caught_up_at=77))
         assert [shown.value for _, shown in applied.changes()] == [b"1"]
         assert disagreements(store, [records[0], records[2]]) == []
-        assert store.places[1] == PartitionPlace(position=1, caught_up_at=77, swept_at=1)
+        assert store.partitions[1] == PartitionState(position=1, caught_up_at=77, swept_at=1)
 
 
 def test_the_last_value_that_could_be_read_is_kept_beside_one_that_can_not(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
-        store.apply([Record(b"a", b"good", 0, 0, 0)], {0: PartitionPlace(position=1)})
-        store.apply([Record(b"a", BAD, 0, 1, 0)], {0: PartitionPlace(position=2)})
+        store.apply([Record(b"a", b"good", 0, 0, 0)], {0: PartitionState(position=1)})
+        store.apply([Record(b"a", BAD, 0, 1, 0)], {0: PartitionState(position=2)})
         assert (store.get(b"a"), store.last_good(b"a")) == (Record(b"a", BAD, 0, 1, 0), b"good")
-        store.apply([Record(b"a", b"better", 0, 2, 0), Record(b"a", BAD, 0, 3, 0)], {0: PartitionPlace(position=4)})
+        store.apply([Record(b"a", b"better", 0, 2, 0), Record(b"a", BAD, 0, 3, 0)], {0: PartitionState(position=4)})
         assert store.last_good(b"a") == b"better"
-        store.apply([Record(b"a", BAD, 0, 4, 0)], {0: PartitionPlace(position=5)})
+        store.apply([Record(b"a", BAD, 0, 4, 0)], {0: PartitionState(position=5)})
         assert store.last_good(b"a") == b"better"
     with opened(tmp_path) as store:
         assert (store.poison_rows, store.committed_state.last_good_bytes) == (1, 6)
-        store.apply([Record(b"a", None, 0, 5, 0)], {0: PartitionPlace(position=6)})
+        store.apply([Record(b"a", None, 0, 5, 0)], {0: PartitionState(position=6)})
         assert (store.last_good(b"a"), store.poison_rows, store.committed_state.last_good_bytes) == (None, 0, 0)
 
 
 def test_no_more_is_kept_beside_bad_values_than_the_setting_allows(tmp_path: Path) -> None:
     with opened(tmp_path, most_last_good_bytes=5) as store:
-        store.apply([Record(b"a", b"12345", 0, 0, 0), Record(b"b", b"x", 0, 1, 0)], {0: PartitionPlace(position=2)})
-        store.apply([Record(b"a", BAD, 0, 2, 0), Record(b"b", BAD, 0, 3, 0)], {0: PartitionPlace(position=4)})
+        store.apply([Record(b"a", b"12345", 0, 0, 0), Record(b"b", b"x", 0, 1, 0)], {0: PartitionState(position=2)})
+        store.apply([Record(b"a", BAD, 0, 2, 0), Record(b"b", BAD, 0, 3, 0)], {0: PartitionState(position=4)})
         assert (store.last_good(b"a"), store.last_good(b"b")) == (b"12345", None)
 
 
 def test_a_last_good_value_that_does_not_fit_leaves_none_rather_than_an_older_one(tmp_path: Path) -> None:
     with opened(tmp_path, most_last_good_bytes=5) as store:
-        store.apply([Record(b"a", b"short", 0, 0, 0), Record(b"a", BAD, 0, 1, 0)], {0: PartitionPlace(position=2)})
+        store.apply([Record(b"a", b"short", 0, 0, 0), Record(b"a", BAD, 0, 1, 0)], {0: PartitionState(position=2)})
         assert store.last_good(b"a") == b"short"
-        store.apply([Record(b"a", b"too long", 0, 2, 0), Record(b"a", BAD, 0, 3, 0)], {0: PartitionPlace(position=4)})
+        store.apply([Record(b"a", b"too long", 0, 2, 0), Record(b"a", BAD, 0, 3, 0)], {0: PartitionState(position=4)})
         assert (store.last_good(b"a"), store.committed_state.last_good_bytes) == (None, 0)
 
 
@@ -230,7 +230,7 @@ def test_a_store_says_which_table_it_is_of(tmp_path: Path) -> None:
 def test_a_reader_of_the_count_never_sees_half_of_a_commit(tmp_path: Path) -> None:
     wrong: list[int] = []
     with opened(tmp_path) as store:
-        store.apply([Record(b"k", b"1", 0, 0, 1)], {0: PartitionPlace(position=1), 1: PartitionPlace(position=0)})
+        store.apply([Record(b"k", b"1", 0, 0, 1)], {0: PartitionState(position=1), 1: PartitionState(position=0)})
         done = threading.Event()
 
         def read() -> None:
@@ -245,8 +245,8 @@ def test_a_reader_of_the_count_never_sees_half_of_a_commit(tmp_path: Path) -> No
         thread.start()
         for offset in range(0, 1000, 2):
             # The same key comes and goes in a second partition: it is one key all the time.
-            store.apply([Record(b"k", b"1", 1, offset, 1)], {1: PartitionPlace(position=offset + 1)})
-            store.apply([Record(b"k", None, 1, offset + 1, 1)], {1: PartitionPlace(position=offset + 2)})
+            store.apply([Record(b"k", b"1", 1, offset, 1)], {1: PartitionState(position=offset + 1)})
+            store.apply([Record(b"k", None, 1, offset + 1, 1)], {1: PartitionState(position=offset + 2)})
         done.set()
         thread.join()
         sys.setswitchinterval(switch)

@@ -1,7 +1,7 @@
-"""How far a session is from ready: each partition has to reach where it ended when the session came to it.
+"""How far a session is from ready: each partition has to reach the end that it had when the session began.
 
-While it is on its way, compaction may take a record that it has not read yet, because a later one of that key lies
-past the goal. So goals that took long to reach are set once more, and the table is ready when it reaches new ones.
+Meanwhile compaction may take a record that is not read yet, because a later record of its key lies past the goal. So
+goals that took long to reach are set once more, and the table is ready when it reaches the new goals.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from lastword.replica.state import State
 from lastword.replica.store.store import Store
 
 _FRESH_S = 2.0
-_LEGS = 3
+_MOST_ROUNDS = 3
 
 
-class Arrival:
+class CatchUp:
     """A table is as ready as its least ready partition."""
 
     def __init__(self, topic: str, store: Store, transaction_patience_s: float) -> None:
@@ -27,35 +27,35 @@ class Arrival:
         self._patience_s = transaction_patience_s
         # High watermarks still to be reached.
         self._goals: dict[int, int] = {}
-        # Partitions where committed data ends before the goal: the goal, and until when it is waited for.
+        # Partitions where committed data ends before the goal: the goal, and until when the session waits for it.
         self._held_back: dict[int, tuple[int, float]] = {}
         self._pace, self._total = Pace(), 0
-        self._legs = 0
+        self._rounds = 0
         self._expected_at = 0.0
         self._settled = False
 
     def expect(self, goals: Mapping[int, int]) -> None:
-        """Is ready only when these are reached too."""
+        """Adds goals: the table is ready only when they are reached, too."""
         self._goals.update(goals)
         self._pace, self._total = Pace(), self._left()
-        self._legs += 1
+        self._rounds += 1
         self._expected_at = time.monotonic()
         self._settled = False
 
     def start_over(self, goals: Mapping[int, int]) -> None:
-        """Expects these after it was away, as if it had just come."""
-        self._legs = 0
+        """Sets goals after the session was away, as at its start."""
+        self._rounds = 0
         self.expect(goals)
 
     @property
     def wants_new_goals(self) -> bool:
-        """Whether the goals were reached so late that they say little of the topic's end."""
+        """Whether the goals were reached so late that the topic may end much further on."""
         return not self._goals and not self._settled
 
     def note(self, partition: int, stable_end: int) -> None:
         """The partition is read to the end of what is committed, and swept if that was needed."""
         goal = self._goals.get(partition)
-        position = self._store.places[partition].position
+        position = self._store.partitions[partition].position
         if goal is not None and position >= goal:
             del self._goals[partition]
         elif goal is not None and position >= stable_end:
@@ -65,10 +65,10 @@ class Arrival:
     def _settle(self) -> None:
         if not self._goals and not self._settled:
             in_time = time.monotonic() - self._expected_at <= _FRESH_S
-            self._settled = in_time or self._legs >= _LEGS
+            self._settled = in_time or self._rounds >= _MOST_ROUNDS
 
     def state(self, why: str | None = None) -> State:
-        uncertain = any(place.deletes_uncertain for place in self._store.places.values())
+        uncertain = any(state.deletes_uncertain for state in self._store.partitions.values())
         deletes: Literal["certain", "uncertain"] = "uncertain" if uncertain else "certain"
         why = why or self._open_transaction()
         if not self._goals and not self.wants_new_goals:
@@ -84,10 +84,10 @@ class Arrival:
         )
 
     def _open_transaction(self) -> str | None:
-        """What holds the table back, and not for ever: after a while it is ready with what is committed."""
-        now, places = time.monotonic(), self._store.places
+        """The open transaction that holds the table back; after a while the table is ready without it."""
+        now, partitions = time.monotonic(), self._store.partitions
         for partition, (goal, patience_ends) in list(self._held_back.items()):
-            if places[partition].position >= goal:
+            if partitions[partition].position >= goal:
                 del self._held_back[partition]
             elif now >= patience_ends and self._goals.pop(partition, None) is not None:
                 self._settled = self._settled or not self._goals
@@ -95,10 +95,10 @@ class Arrival:
             return None
         partition = min(self._held_back)
         return (
-            f"a transaction is open in {self._topic}[{partition}] since offset {places[partition].position}, and "
+            f"a transaction is open in {self._topic}[{partition}] since offset {partitions[partition].position}, and "
             "nothing after it is committed yet: find its writer with  kafka-transactions.sh find-hanging"
         )
 
     def _left(self) -> int:
-        places = self._store.places
-        return sum(max(0, goal - places[partition].position) for partition, goal in self._goals.items())
+        partitions = self._store.partitions
+        return sum(max(0, goal - partitions[partition].position) for partition, goal in self._goals.items())

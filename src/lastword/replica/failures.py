@@ -1,4 +1,4 @@
-"""What keeps a replica from going on, in words, and how long it waits before it tries again."""
+"""Failures of a replica in words, and how long it waits before it tries again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lastword.core.errors import DiskFull, LastwordError
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_snapshot import PendingProbe, TopicProbe
-from lastword.replica.damages import MOST
+from lastword.replica.damage_log import MOST_DAMAGES
 from lastword.replica.state import State
 
 _FIRST_PAUSE_S = 1.0
@@ -16,7 +16,7 @@ _LONGEST_PAUSE_S = 60.0
 
 
 class RetryPauses:
-    """Pauses that double, until things went well again."""
+    """Pauses that double until `reset`."""
 
     def __init__(self) -> None:
         self._pause_s = _FIRST_PAUSE_S
@@ -29,36 +29,36 @@ class RetryPauses:
         self._pause_s = _FIRST_PAUSE_S
 
 
-class EndWatch:
-    """Where a topic ends, asked for while nothing else is done. Whatever fails here is not known, and no more."""
+class TopicEndWatch:
+    """Where a topic ends, asked for while the replica pauses. A failure here only means that the end is not known."""
 
     def __init__(self, connection: Connection, topic: str) -> None:
         self._connection = connection
         self._topic = topic
-        self._lookout: TopicProbe | None = None
-        self._glance: PendingProbe | None = None
-        # Whether the last answer was one.
+        self._probe: TopicProbe | None = None
+        self._pending: PendingProbe | None = None
+        # Whether the last question was answered.
         self.is_known = False
 
     def look(self) -> Position | None:
         """The high watermarks, if an answer has come since the last look."""
         try:
-            if self._glance is None:
-                self._lookout = self._lookout or TopicProbe(self._connection, self._topic)
-                self._glance = self._lookout.look_in_background()
-            if not self._glance.is_over:
+            if self._pending is None:
+                self._probe = self._probe or TopicProbe(self._connection, self._topic)
+                self._pending = self._probe.look_in_background()
+            if not self._pending.is_over:
                 return None
-            glance, self._glance = self._glance, None
+            answered, self._pending = self._pending, None
             self.is_known = False
-            ends = glance.result().high
-        except Exception:  # no descriptor or no thread is left, say
+            ends = answered.result().high
+        except Exception:  # for example, no descriptor or no thread is left
             return None
         self.is_known = True
         return ends
 
 
 def failed_state(failure: LastwordError, *, watches_end: bool) -> State:
-    """How it stands until it tries again."""
+    """The state until the next try."""
     if isinstance(failure, DiskFull):
         why = f"{failure}; it goes on by itself then"
         public = "no space is left on the disk: it goes on when there is some"
@@ -71,7 +71,8 @@ def failed_state(failure: LastwordError, *, watches_end: bool) -> State:
 def damaged_too_often(folder: Path, last: str | None) -> State:
     return State(
         name="failed",
-        why=f"its store in {folder} was damaged {MOST} times within an hour (the last time: {last}): check the disk, "
-        "then open it again; by itself it tries again when the hour is over",
-        public_why=f"its store was damaged {MOST} times within an hour: check the server's disk, then start it again",
+        why=f"its store in {folder} was damaged {MOST_DAMAGES} times within an hour (the last time: {last}): "
+        "check the disk, then open it again; by itself it tries again when the hour is over",
+        public_why=f"its store was damaged {MOST_DAMAGES} times within an hour: check the server's disk, "
+        "then start it again",
     )

@@ -1,4 +1,4 @@
-"""The one thread that keeps a store at the end of its topic, builds it where there is none, and says how it stands."""
+"""The one thread that keeps a store at the end of its topic, rebuilds it where needed, and reports the state."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_snapshot import TopicProbe, TopicSnapshot
 from lastword.replica.building.long_work import Pace, Stopped
-from lastword.replica.failures import EndWatch, RetryPauses, damaged_too_often, failed_state
+from lastword.replica.failures import RetryPauses, TopicEndWatch, damaged_too_often, failed_state
 from lastword.replica.follow_session import FollowSession
-from lastword.replica.history_check import Moved, how_the_past_moved
+from lastword.replica.history_check import HistoryMoved, history_moved
 from lastword.replica.owned_store import OwnedStore
 from lastword.replica.settings import ReplicaSettings
 from lastword.replica.state import State
@@ -38,7 +38,7 @@ _LOOK_S = 1.0
 
 
 class Follower:
-    """Owns the folder and the store. `store` is what readers see: None while there is nothing right to show."""
+    """Owns the folder and the store. Readers see `store`: None while there is no right store to show."""
 
     def __init__(
         self,
@@ -59,21 +59,21 @@ class Follower:
         self.changed = threading.Condition()
         self.state = State(name="connecting")
         self.failure: LastwordError | None = None
-        # Why it could not go on, the last time.
+        # The last error that interrupted it.
         self.away: LastwordError | None = None
         self.ends = Position()
         self._away_since: float | None = time.monotonic()
         self._stopping = threading.Event()
-        # Set by someone who has reason to think that the topic has changed.
-        self.curious = threading.Event()
-        self._moved: Moved | None = None
+        # Set by a reader who has reason to think that the topic has changed: it is looked at soon.
+        self.recheck = threading.Event()
+        self._moved: HistoryMoved | None = None
         self._backoff = RetryPauses()
         self.store: Store | None = None
         self._owned = OwnedStore(
             topic, folder, value_codec=value_codec, settings=settings, on_damage=self._hide_damaged
         )
         try:
-            with suppress(DiskFull, OSError):  # the thread tries again, and says what is wrong
+            with suppress(DiskFull, OSError):  # the thread tries again, and reports the error
                 self._open_store()
         except BaseException:
             self._owned.close()
@@ -91,7 +91,7 @@ class Follower:
             self.changed.notify_all()
         try:
             if store is not None:
-                # Not needed to be right, but the next start has nothing to replay.
+                # Not needed for correct rows, but the next start has nothing to replay.
                 with suppress(Exception):
                     store.flush()
                 store.close()
@@ -101,13 +101,13 @@ class Follower:
 
     @property
     def away_for_s(self) -> float:
-        """For how long it could not go on; 0 when it can."""
+        """For how long it has been interrupted; 0 while it follows."""
         since = self._away_since
         return 0.0 if since is None else time.monotonic() - since
 
     @property
     def damages_found(self) -> int:
-        """How often a store was found damaged since this was opened."""
+        """How often a store was found damaged since the replica was opened."""
         return self._owned.damages_found
 
     @property
@@ -118,24 +118,24 @@ class Follower:
         try:
             is_opened = self._owned.open()
         finally:
-            self._show()
+            self._publish_store()
         if is_opened and self._owned.store is not None:
-            position, reason = self._owned.store.position, self._why_another
+            position, reason = self._owned.store.position, self._why_rebuilt
             if reason is not None:
                 self.watchers.restart(position, reason)
             else:
-                self.watchers.go_on(position, "its store was opened again at another position")
+                self.watchers.reopen(position, "its store was opened again at another position")
 
     @property
-    def _why_another(self) -> str | None:
-        """Why the next store that is shown is not the one that watchers know; None where it is."""
-        healing = self._owned.damages.healing
+    def _why_rebuilt(self) -> str | None:
+        """Why the next store that is shown is another one than watchers know; None where it is the same."""
+        healing = self._owned.damage_log.healing
         if healing is not None:
             return f"its store was damaged ({healing})"
         return None if self._moved is None else self._moved.why
 
     def _hide_damaged(self, store: Store, damage: str) -> None:
-        """Shows nothing of a store since its damage is found, by whichever thread; ours then sets it aside."""
+        """Hides a store at once when any thread finds damage; the following thread then sets it aside."""
         with self.changed:
             if store is not self._owned.store:
                 return
@@ -143,7 +143,7 @@ class Follower:
             if self.failure is None:
                 self.state = State(name="rebuilding", why=f"its store is damaged: {damage}")
             else:
-                # Nobody is there to build it again.
+                # The thread has ended: nothing rebuilds the store.
                 self.state = replace(self.state, why=f"{self.failure}; and its store is damaged: {damage}")
             self.changed.notify_all()
 
@@ -155,30 +155,30 @@ class Follower:
                 break
             except (ClusterUnreachable, NotFound, PositionGone) as away:
                 self.away = away
-                self._tell(State(name="connecting", why=str(away)))
+                self._report(State(name="connecting", why=str(away)))
                 self._stopping.wait(_RECONNECT_S)
             except HistoryLost as failure:
                 self._fail(failure)
                 break
             except Exception as failure:
-                # The thread must not end in silence. The rows that are there are right for their position.
+                # The thread must not end in silence. The stored rows are right for their position.
                 store = self._owned.store
                 if not (isinstance(failure, StoreDamaged) and store is not None and store.damage is not None):
                     self._wait_out(explained(failure, f"the replica of {self._topic} in {self._owned.folder.path}"))
 
     def _wait_out(self, failure: LastwordError) -> None:
-        """Returns when it is time to try again; until then says why, and how far the topic is. Never raises."""
-        # Without its frames, which would keep alive what they hold.
+        """Returns when it is time to try again; until then reports the failure and the topic's end. Never raises."""
+        # Without its traceback, whose frames would keep objects alive.
         self.away = failure.with_traceback(None)
-        self._tell(failed_state(failure, watches_end=False))
+        self._report(failed_state(failure, watches_end=False))
         if isinstance(failure, DiskFull):
             with suppress(OSError):
                 self._owned.folder.make_room()
         pause_ends = time.monotonic() + self._backoff.next_pause_s()
-        end_watch = EndWatch(self._connection, self._topic)
+        end_watch = TopicEndWatch(self._connection, self._topic)
         while time.monotonic() < pause_ends or (isinstance(failure, DiskFull) and not self._has_room()):
             ends = end_watch.look()
-            self._tell(failed_state(failure, watches_end=end_watch.is_known), ends)
+            self._report(failed_state(failure, watches_end=end_watch.is_known), ends)
             if self._stopping.wait(_LOOK_S):
                 return
 
@@ -186,13 +186,13 @@ class Follower:
         try:
             return self._owned.folder.has_room
         except OSError:
-            # Then the next try says what is wrong.
+            # The next try reports the error.
             return True
 
     def _leave_the_disk_alone(self) -> None:
-        """Returns when a disk that damaged too many stores may be tried again. A new start tries at once."""
-        while self.damages_found and self._owned.damages.pause_ms(now_ms()):
-            self._tell(damaged_too_often(self._owned.folder.path, self._owned.damages.healing))
+        """Returns when a disk that damaged too many stores may be tried again. A new process tries at once."""
+        while self.damages_found and self._owned.damage_log.pause_ms(now_ms()):
+            self._report(damaged_too_often(self._owned.folder.path, self._owned.damage_log.healing))
             if self._stopping.wait(_LOOK_S):
                 raise Stopped
 
@@ -200,41 +200,41 @@ class Follower:
         self._open_store()
         if self._owned.store is None:
             self._leave_the_disk_alone()
-        lookout, looked_at = TopicProbe(self._connection, self._topic), now_ms()
-        now = lookout.look()
-        wanted = self._identity(now)
+        probe, looked_at = TopicProbe(self._connection, self._topic), now_ms()
+        now = probe.look()
+        identity = self._identity(now)
         known = self._owned.store
-        store = self._store_for(wanted, now)
+        store = self._store_for(identity, now)
         if store is not known:
-            # Where the topic ends was asked for before it was read, and it may be another topic by now.
-            looked_at, now = now_ms(), lookout.look()
-            self._moved = how_the_past_moved(store, wanted, store.position, now)
+            # The topic was looked at before it was read, and it may be another topic by now.
+            looked_at, now = now_ms(), probe.look()
+            self._moved = history_moved(store, identity, store.position, now)
             if self._moved is not None:
                 return
         session = FollowSession(
             connection=self._connection,
-            lookout=lookout,
-            wanted=wanted,
+            probe=probe,
+            identity=identity,
             store=store,
             folder=self._owned.folder,
             watchers=self.watchers,
             settings=self._settings,
-            tell=self._tell,
+            report=self._report,
             stopping=self._stopping,
-            curious=self.curious,
+            recheck=self.recheck,
         )
         self._moved = session.follow(now, looked_at)
 
-    def _store_for(self, wanted: Identity, now: TopicSnapshot) -> Store:
-        """The store if it can go on, else a new one."""
+    def _store_for(self, identity: Identity, now: TopicSnapshot) -> Store:
+        """The open store if it can continue, else a new one."""
         store = self._owned.store
         if store is None:
-            return self._built(wanted, now)
-        # What the topic looks like comes first: it tells a log that lost its start from one that lost its end.
-        moved = how_the_past_moved(store, wanted, store.position, now) or self._moved
+            return self._built(identity, now)
+        # The topic's present comes first: it tells a log that lost its start from a log that lost its end.
+        moved = history_moved(store, identity, store.position, now) or self._moved
         if moved is None:
             return store
-        # Kept until those who watch have been told, whatever becomes of the building.
+        # Kept until watchers got the reason, even when the rebuild fails.
         self._moved = moved
         if moved.rows_are_right and self._settings.on_lost_records == "fail":
             raise HistoryLost(
@@ -242,24 +242,24 @@ class Follower:
             )
         if not moved.rows_are_right:
             self._owned.condemn()
-            self._show()
+            self._publish_store()
         del store
-        return self._built(wanted, now)
+        return self._built(identity, now)
 
-    def _built(self, wanted: Identity, now: TopicSnapshot) -> Store:
-        reason = self._why_another
+    def _built(self, identity: Identity, now: TopicSnapshot) -> Store:
+        reason = self._why_rebuilt
         why = f"{reason}: building it again" if reason else "building"
         pace = Pace()
 
         def progress(done: int, total: int) -> None:
             left = pace.seconds_left(done, total)
-            self._tell(State(name="catching-up", why=why, done=done, total=total, seconds_left=left), now.high)
+            self._report(State(name="catching-up", why=why, done=done, total=total, seconds_left=left), now.high)
 
         progress(0, now.offsets_to_read)
-        store = self._owned.build(self._connection, wanted, now, progress=progress, stopping=self._stopping)
+        store = self._owned.build(self._connection, identity, now, progress=progress, stopping=self._stopping)
         self.watchers.restart(store.position, reason)
         self._moved = None
-        self._show()
+        self._publish_store()
         return store
 
     def _identity(self, now: TopicSnapshot) -> Identity:
@@ -273,20 +273,20 @@ class Follower:
             delete_retention_ms=now.delete_retention_ms,
         )
 
-    def _show(self) -> None:
-        """To readers what this thread works on; while a damaged store is being replaced, nothing."""
+    def _publish_store(self) -> None:
+        """Shows readers the store that this thread works on; nothing while a damaged store is being replaced."""
         with self.changed:
             self.store = self._owned.store if self._owned.is_right else None
             self.changed.notify_all()
 
-    def _tell(self, state: State, ends: Position | None = None) -> None:
-        if self._owned.damages.healing is not None:
-            state = self._told_while_healing(state)
+    def _report(self, state: State, ends: Position | None = None) -> None:
+        if self._owned.damage_log.healing is not None:
+            state = self._state_while_healing(state)
         if state.name == "ready":
             self._backoff.reset()
         with self.changed:
             if self._owned.store is not None and self._owned.store.damage is not None and state.name != "failed":
-                return  # said already, and by now that is all there is to say
+                return  # the damage is reported already, and nothing else matters now
             self.state = state
             if state.name not in ("connecting", "failed"):
                 self._away_since = None
@@ -296,16 +296,16 @@ class Follower:
                 self.ends = ends
             self.changed.notify_all()
 
-    def _told_while_healing(self, state: State) -> State:
+    def _state_while_healing(self, state: State) -> State:
         if state.name == "ready":
-            self._owned.damages.healed()
-            self._show()
+            self._owned.damage_log.healed()
+            self._publish_store()
             return state
         if state.name == "catching-up":
-            return replace(state, name="rebuilding", why=f"its store was damaged ({self._owned.damages.healing})")
+            return replace(state, name="rebuilding", why=f"its store was damaged ({self._owned.damage_log.healing})")
         return state
 
     def _fail(self, failure: LastwordError) -> None:
         self.failure = failure
-        self._tell(replace(self.state, name="failed", why=str(failure)))
+        self._report(replace(self.state, name="failed", why=str(failure)))
         self.watchers.close(failure)

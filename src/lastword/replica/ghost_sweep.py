@@ -1,13 +1,13 @@
 """Ghosts: rows whose tombstone was compacted away before this replica could read it.
 
 Kafka keeps a tombstone for at least delete.retention.ms after it was first cleaned. A replica that was away for longer
-may never learn of a delete by reading on, so it reads the partition again from its start: a key that has no live
-record there any more has no row. What was there when the pass began, and its tombstone, can't both vanish within
-delete.retention.ms: after a quicker pass no ghost is left, and a slower one is repeated.
+may never learn of a delete by reading on. So it reads the partition again from its start: a key without a live record
+there gets no row. A record that was there when the pass began, and its tombstone, can't both vanish within
+delete.retention.ms: after a quicker pass no ghost is left, and a slower pass is repeated.
 
-A row can also be missing because a later record of its key has taken its place, so what comes after the position is
-read as well. Only a key that is overwritten and compacted twice within those milliseconds is then taken for a ghost; it
-is back as soon as its newest record is read.
+A row can also be missing because a later record of its key has replaced it, so the sweep reads the records after the
+position, too. Only a key that is overwritten and compacted twice within those milliseconds is then taken for a ghost;
+its row is back as soon as its newest record is read.
 """
 
 from __future__ import annotations
@@ -45,32 +45,32 @@ def sweep(
     retention_ms: int,
     stopping: threading.Event,
 ) -> Iterator[Applied]:
-    """Removes the ghosts of a partition, some at a time; the place then says whether any may be left.
+    """Removes the ghosts of a partition, some at a time; the partition's state then says whether any may be left.
 
-    A crash in between leaves rows that are fewer by some ghosts, and a place that asks for the sweep again.
+    A crash in between leaves fewer ghosts, and a state that asks for the sweep again.
     """
-    topic, place = store.identity.topic, Position({partition: store.places[partition].position})
+    topic, position = store.identity.topic, Position({partition: store.partitions[partition].position})
     for attempt in range(1, PASSES + 1):
         stopwatch = _Stopwatch(stopping)
-        with folder.scratch() as scratch, closing(_Seen(scratch)) as seen:
-            for batch in read_log(connection, topic, partitions=[partition], stop=place, progress=stopwatch):
+        with folder.scratch() as scratch, closing(_LiveKeys(scratch)) as seen:
+            for batch in read_log(connection, topic, partitions=[partition], stop=position, progress=stopwatch):
                 seen.note((record.key, record.value is not None) for record in batch if record.key is not None)
             certain = stopwatch.elapsed_ms() <= retention_ms
-            # A row may be missing because a later record, which we have not come to yet, has taken its place.
-            for batch in read_log(connection, topic, partitions=[partition], start=place, progress=stopwatch):
+            # A row may be missing because a later record, which is not read yet, has replaced it.
+            for batch in read_log(connection, topic, partitions=[partition], start=position, progress=stopwatch):
                 seen.note((record.key, True) for record in batch if record.key is not None)
             if certain or attempt == PASSES:
                 ghosts = seen.missing(store.keys_of(partition))
                 while some := list(islice(ghosts, _AT_ONCE)):
-                    yield store.sweep(some, partition, store.places[partition])
-                settled = store.places[partition]._replace(deletes_uncertain=not certain)
+                    yield store.sweep(some, partition, store.partitions[partition])
+                settled = store.partitions[partition]._replace(deletes_uncertain=not certain)
                 store.apply([], {partition: settled})
         if certain:
             return
 
 
 class _Stopwatch:
-    """Runs from the first fetch of a read, whose progress it hears; ends the read when it is to stop."""
+    """Runs from the first fetch of a read, as the callback for its progress; ends the read when `stopping` is set."""
 
     def __init__(self, stopping: threading.Event) -> None:
         self._stopping = stopping
@@ -85,8 +85,11 @@ class _Stopwatch:
         return now_ms() - (self._began or 0)
 
 
-class _Seen:
-    """Which keys have a live record: in memory, and on disk where they are many."""
+class _LiveKeys:
+    """Which keys have a live record: in memory, and on disk where they are many.
+
+    Not `building.newest_rows`: a sweep needs one bit of each key instead of its row, and looks keys up unsorted.
+    """
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
@@ -100,7 +103,7 @@ class _Seen:
             self._spill()
 
     def missing(self, keys: Iterator[bytes]) -> Iterator[bytes]:
-        """Those of the keys that have no live record."""
+        """The keys among these that have no live record."""
         for key in keys:
             live = self._recent.get(key)
             if live is None and self._older is not None:

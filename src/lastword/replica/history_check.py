@@ -1,4 +1,4 @@
-"""Whether a store's past still fits the topic: a topic can be made anew, truncated, or lose its oldest records."""
+"""Whether a store's past still fits the topic: a topic can be recreated, truncated, or lose its oldest records."""
 
 from __future__ import annotations
 
@@ -10,31 +10,33 @@ from lastword.replica.store.store import Identity, Store
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moved:
-    """Why a store can't go on from where it is."""
+class HistoryMoved:
+    """Why a store can't continue from its position."""
 
     why: str
-    # Whether the rows are still right for their position, so that they may be shown until new ones are there.
+    # Whether the rows are still right for their position, so that they may be shown until the rebuild is done.
     rows_are_right: bool = False
 
 
-def how_the_past_moved(store: Store, wanted: Identity, asked_from: Position, now: TopicSnapshot) -> Moved | None:
-    """Why the store can't simply go on, or None when it can; `asked_from` is where it was before that look."""
-    found, topic = store.identity, wanted.topic
+def history_moved(store: Store, identity: Identity, asked_from: Position, now: TopicSnapshot) -> HistoryMoved | None:
+    """Why the store can't continue, or None when it can; `asked_from` is its position before the look at the topic."""
+    found, topic = store.identity, identity.topic
     if found.topic_id != now.topic_id:
-        return Moved(why=f"{topic} was recreated (its id was {found.topic_id}, now it is {now.topic_id})")
-    if (found.key_codec, found.value_codec) != (wanted.key_codec, wanted.value_codec):
-        return Moved(
+        return HistoryMoved(why=f"{topic} was recreated (its id was {found.topic_id}, now it is {now.topic_id})")
+    if (found.key_codec, found.value_codec) != (identity.key_codec, identity.value_codec):
+        return HistoryMoved(
             why=f"the codecs were {found.key_codec} and {found.value_codec}, "
-            f"now they are {wanted.key_codec} and {wanted.value_codec}"
+            f"now they are {identity.key_codec} and {identity.value_codec}"
         )
     for partition, position in asked_from.items():
         high = now.high.get(partition, 0)
         if position > high:
-            return Moved(why=f"{topic}[{partition}] was truncated: it ends at {high}, the replica is at {position}")
+            return HistoryMoved(
+                why=f"{topic}[{partition}] was truncated: it ends at {high}, the replica is at {position}"
+            )
     for partition, position in store.position.items():
         if position < now.start[partition]:
-            return Moved(
+            return HistoryMoved(
                 why=f"{topic}[{partition}] now starts at {now.start[partition]}, the replica is at {position}",
                 rows_are_right=True,
             )

@@ -13,10 +13,10 @@ from lastword.core.errors import ReplicaUnusable, StoreDamaged
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_snapshot import TopicSnapshot
 from lastword.replica.building.rebuild import build
-from lastword.replica.damages import Damages
+from lastword.replica.damage_log import DamageLog
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.settings import ReplicaSettings
-from lastword.replica.store.row_layout import place_at
+from lastword.replica.store.row_layout import partition_state_at
 from lastword.replica.store.store import Identity, OlderFormat, Store
 
 # Fewer offsets than this are read and folded in before worker processes have started.
@@ -42,21 +42,21 @@ class OwnedStore:
         self._settings = settings
         self._on_damage = on_damage
         self.folder = ReplicaFolder(folder)
-        self.damages = Damages(folder)
-        # How often damage was found since this was made.
+        self.damage_log = DamageLog(folder)
+        # How often damage was found since the replica was opened.
         self.damages_found = 0
-        # None where there is none that can be used.
+        # None while there is no usable store.
         self.store: Store | None = None
         if self.folder.was_set_aside:
-            self.damages.go_on_healing("it was set aside")
+            self.damage_log.resume_healing("it was set aside")
 
     @property
     def is_right(self) -> bool:
-        """Whether the store may be shown; one in the place of a damaged one only when it has caught up."""
-        return self.store is not None and self.store.damage is None and self.damages.healing is None
+        """Whether the store may be shown; the replacement of a damaged store only after it has caught up."""
+        return self.store is not None and self.store.damage is None and self.damage_log.healing is None
 
     def open(self) -> bool:
-        """Opens the current store if it is not open, and says whether it did; one that is damaged is set aside."""
+        """Opens the current store if it is not open, and says whether it did; a damaged store is set aside."""
         if self.store is not None and self.store.damage is not None:
             self._set_aside(self.store.damage)
         elif self.store is not None and self.store.has_failed:
@@ -75,25 +75,25 @@ class OwnedStore:
         return self.store is not None
 
     def condemn(self) -> None:
-        """The store is no fold of what is in the topic: nobody shall find it any more."""
+        """The store is not the fold of the topic: no later start may open it."""
         self.folder.condemn()
         self.store = None
 
     def build(
         self,
         connection: Connection,
-        wanted: Identity,
+        identity: Identity,
         now: TopicSnapshot,
         *,
         progress: Callable[[int, int], None],
         stopping: threading.Event,
     ) -> Store:
-        """A new store in the place of the one that is there: built by workers, or empty and at the log's start."""
+        """A new store that replaces the current one: built by workers, or empty and at the log's start."""
         try:
-            building = self._built(connection, wanted, now, progress, stopping) or self._empty(wanted, now)
+            building = self._built(connection, identity, now, progress, stopping) or self._empty(identity, now)
             place = self.folder.adopt(building)
         except BaseException:
-            # On a full disk it must not stand in the way.
+            # On a full disk it must not take space.
             self.folder.drop_buildings()
             raise
         self.store = self._opened(place)
@@ -105,18 +105,18 @@ class OwnedStore:
     def _built(
         self,
         connection: Connection,
-        wanted: Identity,
+        identity: Identity,
         now: TopicSnapshot,
         progress: Callable[[int, int], None],
         stopping: threading.Event,
     ) -> Path | None:
-        """A store that workers have filled; None where there is too little to read, or where they can't."""
+        """A store that workers have filled; None where there is too little to read, or a key is in two partitions."""
         if now.offsets_to_read < _SMALL:
             return None
         building = self.folder.new_building()
         is_built = build(
             connection,
-            wanted,
+            identity,
             building,
             start=now.start,
             stop=now.stable,
@@ -126,14 +126,18 @@ class OwnedStore:
         )
         return building if is_built else None
 
-    def _empty(self, wanted: Identity, now: TopicSnapshot) -> Path:
+    def _empty(self, identity: Identity, now: TopicSnapshot) -> Path:
         building = self.folder.new_building()
         store = Store(building, readable=self._readable)
         try:
-            store.declare(wanted)
+            store.declare(identity)
             moment = now_ms()
             store.apply(
-                [], {p: place_at(offset, log_start=offset, caught_up_at=moment) for p, offset in now.start.items()}
+                [],
+                {
+                    p: partition_state_at(offset, log_start=offset, caught_up_at=moment)
+                    for p, offset in now.start.items()
+                },
             )
             store.flush()
         finally:
@@ -162,10 +166,10 @@ class OwnedStore:
     def _set_aside(self, damage: str) -> None:
         _log.warning("the store of %s in %s is damaged (%s): building it again", self._topic, self.folder.path, damage)
         self.damages_found += 1
-        # First, and it needs no space: from here on nobody opens it, not after a crash either.
+        # First, because it needs no space: from now on nobody opens the store, not after a crash either.
         self.folder.set_aside()
-        self.damages.note(damage, now_ms())
+        self.damage_log.note(damage, now_ms())
         store, self.store = self.store, None
         if store is not None:
-            # Scans that are under way go on to their end.
+            # Scans under way continue to their end.
             store.close()

@@ -47,7 +47,7 @@ def changes_between(
             raise BadInput(f"{topic}[{partition}] ends at {last[partition]}: the position {begin} is not there yet")
         if offset < first[partition]:
             raise _start_over(f"{topic}[{partition}] starts at {first[partition]}{unnamed}")
-        swept_at = store.places[partition].swept_at if partition in store.places else -1
+        swept_at = store.partitions[partition].swept_at if partition in store.partitions else -1
         if offset <= swept_at:
             lost = _start_over(f"{topic}[{partition}]: deletes were found at {swept_at} that are in no log{unnamed}")
             raise SweptHere(str(lost)) if offset == swept_at else lost

@@ -147,7 +147,7 @@ class Replica(Mapping[Any, Any]):
     def look_for(self, wanted: Position) -> None:
         """Looks at the topic soon, if a position names a partition that is not known here: it may have been added."""
         if not wanted.keys() <= self.position.keys():
-            self._follower.curious.set()
+            self._follower.recheck.set()
 
     def wait_until_ready(self, timeout_s: float | None = None) -> None:
         """Returns when the replica is ready: without a timeout as long as it takes, while the cluster answers."""

@@ -1,4 +1,4 @@
-"""Changes for those who watch. Each watcher has a bounded queue: the table never waits for a slow one."""
+"""Watchers of a replica's changes. Each has a bounded queue: a slow watcher is cut off, the table never waits."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _MISSED_AT_A_TIME = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What a table shows since a record was read: a row, or a tombstone where there is none any more."""
+    """The row that a table shows after a record was read, or a tombstone where it shows no row any more."""
 
     shown: Record
-    # Where the record stood that caused it.
+    # Of the record that caused the change.
     partition: int
     offset: int
     swept: bool = False
 
 
 class Watch(Iterator[_Shape], Generic[_Shape]):
-    """Rows as they change, until the replica is closed; `position` is where to go on after the last one given.
+    """Rows as they change, until the replica is closed; `position` is where to continue after the last change.
 
-    A watcher that falls too far behind gets FellBehind, one whose table was rebuilt HistoryLost. Whoever stops earlier
-    closes it, or uses it with `with`.
+    A watcher that falls too far behind gets FellBehind, and HistoryLost when the table was rebuilt. Close the watch, or
+    use it with `with`.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Watch(Iterator[_Shape], Generic[_Shape]):
         self._queue = queue
         self._next = dict(start)
         self._shape = shape
-        # Comes before what waits; None once it is all given.
+        # Changes from before those in the queue; None when all of them were returned.
         self._missed = missed
         self._failure: LastwordError | None = None
 
@@ -68,22 +68,22 @@ class Watch(Iterator[_Shape], Generic[_Shape]):
         return self._change(timeout_s)
 
     def poll_all(self, timeout_s: float) -> list[_Shape]:
-        """The changes that wait, as soon as there is one; many at a time of those that were missed.
+        """The queued changes, as soon as there is one; of missed changes many at a time.
 
-        `position` is then that of the table they lead to, also when none came: so a watcher of a quiet table goes on
-        from a young position.
+        `position` is then the table's position after these changes, also when none came: so a watcher of a quiet table
+        resumes from a recent position.
         """
         first = self._change(timeout_s)
-        given = [] if first is None else [first]
-        while self._missed is not None and len(given) < _MISSED_AT_A_TIME:
+        changes = [] if first is None else [first]
+        while self._missed is not None and len(changes) < _MISSED_AT_A_TIME:
             change = self._next_missed()
             if change is not None:
-                given.append(self._given(change))
+                changes.append(self._shaped(change))
         if self._missed is None:
-            changes, told = self._queue.take_all()
-            given.extend(map(self._given, changes))
-            self._next.update((p, max(offset, self._next.get(p, 0))) for p, offset in told.items())
-        return given
+            queued, position = self._queue.take_all()
+            changes.extend(map(self._shaped, queued))
+            self._next.update((p, max(offset, self._next.get(p, 0))) for p, offset in position.items())
+        return changes
 
     @property
     def is_over(self) -> bool:
@@ -91,14 +91,14 @@ class Watch(Iterator[_Shape], Generic[_Shape]):
 
     def _change(self, timeout_s: float | None) -> _Shape | None:
         if self._failure is not None:
-            # What comes after a gap must not pass for all that came.
+            # Changes after a gap must not look like all changes.
             raise self._failure
         try:
             change = self._next_missed() or self._queue.take(timeout_s)
         except LastwordError as failure:
             self._failure = failure
             raise
-        return None if change is None else self._given(change)
+        return None if change is None else self._shaped(change)
 
     def _next_missed(self) -> Change | None:
         change = None if self._missed is None else next(self._missed, None)
@@ -106,7 +106,7 @@ class Watch(Iterator[_Shape], Generic[_Shape]):
             self._missed = None
         return change
 
-    def _given(self, change: Change) -> _Shape:
+    def _shaped(self, change: Change) -> _Shape:
         self._next[change.partition] = max(self._next.get(change.partition, 0), change.offset + 1)
         return self._shape(change)
 
@@ -124,24 +124,24 @@ class Watch(Iterator[_Shape], Generic[_Shape]):
 
 
 class Watchers:
-    """Everyone who watches one replica, and the position up to which they have been told."""
+    """All watchers of one replica, and the position up to which changes were published."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        # Reentrant: a watch that nobody closed leaves when it is collected, on whatever thread runs then.
+        # Reentrant: a watch that nobody closed leaves when it is garbage collected, in any thread.
         self._lock = threading.RLock()
         self._queues: list[WatchQueue] = []
-        self._told = Position()
+        self._published = Position()
         self._ended = False
         self._failure: LastwordError | None = None
 
     def committing(self) -> AbstractContextManager[bool]:
-        """Around the commit of a batch and its `publish`: nobody joins in between and gets what was there already."""
+        """Around the commit of a batch and its `publish`: no watcher joins in between and gets a change twice."""
         return self._lock
 
     def publish(self, applied: Applied, position: Position, *, swept: bool = False) -> None:
         with self._lock:
-            self._told = position
+            self._published = position
             if not self._queues:
                 return
             changes = [
@@ -149,7 +149,7 @@ class Watchers:
                     shown=shown,
                     partition=cause.partition,
                     offset=cause.offset,
-                    # What shows up from behind a ghost is no delete.
+                    # A row that shows up from behind a ghost is no delete.
                     swept=swept and shown.is_tombstone,
                 )
                 for cause, shown in applied.changes()
@@ -157,16 +157,15 @@ class Watchers:
             self._queues = [each for each in self._queues if each.offer(changes, position)]
 
     def restart(self, position: Position, reason: str | None = None) -> None:
-        """The table is another one from here on: with a reason, what has been told no longer leads to what it is."""
+        """The table was replaced. With a reason, published changes do not lead to its rows: all watches end."""
         with self._lock:
-            self._told = position
+            self._published = position
             if reason is not None:
                 self._end(HistoryLost(f"{reason}: the table was built again; start over from its rows"))
 
-    def go_on(self, position: Position, reason: str) -> None:
-        """The store was opened again: those who watch go on where it stands as they were told, else they are ended."""
-        told = self._told
-        is_same = all(position.get(partition) == offset for partition, offset in told.items())
+    def reopen(self, position: Position, reason: str) -> None:
+        """The store was opened again. All watches end, unless it is at the position that was published."""
+        is_same = all(position.get(partition) == offset for partition, offset in self._published.items())
         self.restart(position, None if is_same else reason)
 
     def close(self, failure: LastwordError | None = None) -> None:
@@ -175,14 +174,14 @@ class Watchers:
             self._end(failure)
 
     def join(self) -> tuple[WatchQueue, Position]:
-        """Changes from this moment on, and the position that they start from; to be left again."""
-        mine = WatchQueue(self._capacity)
+        """A queue of the changes from now on, and the position that they start from; `leave` it at the end."""
+        queue = WatchQueue(self._capacity)
         with self._lock:
             if self._ended:
-                mine.end(self._failure)
+                queue.end(self._failure)
             else:
-                self._queues.append(mine)
-            return mine, self._told
+                self._queues.append(queue)
+            return queue, self._published
 
     def leave(self, queue: WatchQueue) -> None:
         queue.end(None)
@@ -197,24 +196,24 @@ class Watchers:
 
 
 class WatchQueue:
-    """The changes that wait for one watcher, then how the watch ends."""
+    """The changes that wait for one watcher, and the error that ends the watch."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._waiting: deque[Change] = deque()
-        self._told = Position()
+        self._published = Position()
         self._arrived = threading.Condition()
         self._ended = False
         self._failure: LastwordError | None = None
 
-    def offer(self, changes: list[Change], told: Position) -> bool:
-        """Takes the changes that lead to a position, or ends this watch when they do not fit."""
+    def offer(self, changes: list[Change], position: Position) -> bool:
+        """Queues the changes that lead to a position, or ends this watch when they do not fit."""
         with self._arrived:
             if self._ended:
                 return False
             if len(self._waiting) + len(changes) <= self._capacity:
                 self._waiting.extend(changes)
-                self._told = told
+                self._published = position
                 self._arrived.notify()
                 return True
         self.end(
@@ -241,11 +240,11 @@ class WatchQueue:
             return None
 
     def take_all(self) -> tuple[list[Change], Position]:
-        """What waits, and the position that all changes taken so far lead to."""
+        """All waiting changes, and the position that all changes taken so far lead to."""
         with self._arrived:
             taken = list(self._waiting)
             self._waiting.clear()
-            return taken, self._told
+            return taken, self._published
 
     @property
     def is_over(self) -> bool:

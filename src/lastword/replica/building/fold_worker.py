@@ -36,18 +36,18 @@ from lastword.core.errors import (
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import ReadQueue, read_columns
-from lastword.replica.building.newest_rows import Newest, Runs, SplitKey, in_key_order
+from lastword.replica.building.newest_rows import NewestPackedRows, SortedRuns, SplitKey, in_key_order
 from lastword.replica.store.column_family import explained
 from lastword.replica.store.database import store_options
 from lastword.replica.store.row_layout import as_poison, partition_in, value_in
 
-_TELL_EVERY_S = 0.1
+_REPORT_EVERY_S = 0.1
 # What a worker takes before it has read a record.
 _BARE_BYTES = 45 * 1024 * 1024
 # What a queued record takes in the client beside its bytes.
 _QUEUED_RECORD_BYTES = 450
 
-# What a worker may end with, by name: any other error is told as the root.
+# What a worker may end with, by name: any other error is message as the root.
 ERRORS = {
     kind.__name__: kind
     for kind in (LastwordError, BadInput, NotFound, PositionGone, ClusterUnreachable, DiskFull, StoreDamaged)
@@ -98,7 +98,7 @@ class Failed(msgspec.Struct, tag=True, frozen=True):
     text: str
 
 
-Told = Passed | Folded | Split | Failed
+WorkerMessage = Passed | Folded | Split | Failed
 
 
 def queue_within(memory_bytes: int) -> ReadQueue:
@@ -116,7 +116,7 @@ def folded(job: Job, passed: Callable[[int, int], None]) -> Folded | Split:
     """What the law makes of the job's partitions, with the rows in its file."""
     # A sixth is the queue's, and as much again goes to what allocators can't give back.
     room = job.memory_bytes * 2 // 3 - _BARE_BYTES
-    newest, runs = Newest(job.start), Runs(Path(f"{job.file}.runs"))
+    newest, runs = NewestPackedRows(job.start), SortedRuns(Path(f"{job.file}.runs"))
     epochs = dict.fromkeys(job.start, (-1, 0))
     connection = Connection(
         bootstrap_servers=job.bootstrap_servers, properties=job.properties, patience_s=job.patience_s
@@ -178,13 +178,13 @@ def main() -> None:
     # Millions of objects and not one cycle: scanning them would cost a third of the time.
     gc.disable()
     try:
-        _tell(folded(job, _Progress()))
+        _send(folded(job, _Progress()))
     except LastwordError as failure:
         kind = next(each.__name__ for each in type(failure).__mro__ if each.__name__ in ERRORS)
-        _tell(Failed(kind, str(failure)))
+        _send(Failed(kind, str(failure)))
     except Exception as failure:  # a full disk, say: rocksdict has no narrower one
         error = explained(failure, f"reading {job.topic} into {job.file}")
-        _tell(Failed(type(error).__name__, str(error)))
+        _send(Failed(type(error).__name__, str(error)))
     # Without the time it takes to give back memory that ends with the process anyway.
     os._exit(0)
 
@@ -200,17 +200,17 @@ class _Progress:
     """Tells the owner now and then."""
 
     def __init__(self) -> None:
-        self._tell_at = 0.0
+        self._report_at = 0.0
 
     def __call__(self, offsets: int, total: int) -> None:
-        if time.monotonic() >= self._tell_at or offsets == total:
-            _tell(Passed(offsets))
-            self._tell_at = time.monotonic() + _TELL_EVERY_S
+        if time.monotonic() >= self._report_at or offsets == total:
+            _send(Passed(offsets))
+            self._report_at = time.monotonic() + _REPORT_EVERY_S
 
 
-def _tell(told: Told) -> None:
+def _send(message: WorkerMessage) -> None:
     try:
-        sys.stdout.buffer.write(msgspec.json.encode(told) + b"\n")
+        sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         # The owner is gone, and with it everyone who would read a word of ours.

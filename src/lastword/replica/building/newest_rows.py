@@ -35,7 +35,7 @@ class SplitKey(Exception):
     """A key has live rows in two partitions."""
 
 
-class Newest:
+class NewestPackedRows:
     """The newest row of each key, for each partition apart: a tombstone removes only the row of its own partition."""
 
     def __init__(self, partitions: Iterable[int]) -> None:
@@ -107,7 +107,7 @@ def in_key_order(newest: dict[int, Rows]) -> Iterator[tuple[bytes, bytes]]:
         yield key, rows[key]
 
 
-class Runs:
+class SortedRuns:
     """Sorted runs in a RocksDB of their own: partition and key -> the row, empty for a tombstone; the newest run wins.
 
     RocksDB merges them within bounds, however many there are: when files pile up, it compacts them meanwhile.

@@ -22,9 +22,9 @@ from lastword.core.codecs import codec_named, readable_by
 from lastword.core.errors import LastwordError
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
-from lastword.replica.building.fold_worker import ERRORS, Failed, Folded, Job, Passed, Split, Told
+from lastword.replica.building.fold_worker import ERRORS, Failed, Folded, Job, Passed, Split, WorkerMessage
 from lastword.replica.building.long_work import Stopped
-from lastword.replica.store.row_layout import PartitionPlace, place_at
+from lastword.replica.store.row_layout import PartitionState, partition_state_at
 from lastword.replica.store.store import Identity, Store
 
 _LOOK_S = 0.1
@@ -51,10 +51,10 @@ def build(
     results = _work(jobs, progress, stopping)
     if results is None:
         return False
-    places = {p: place_at(end, log_start=start[p], caught_up_at=now_ms()) for p, end in stop.items()}
+    states = {p: partition_state_at(end, log_start=start[p], caught_up_at=now_ms()) for p, end in stop.items()}
     for result in results:
         for partition, fold in result.partitions.items():
-            places[partition] = places[partition]._replace(
+            states[partition] = states[partition]._replace(
                 leader_epoch=fold.leader_epoch,
                 epoch_end=fold.epoch_end,
                 live_rows=fold.live_rows,
@@ -63,7 +63,7 @@ def build(
                 # Whether an offset was missing is not looked at, so one may have been.
                 holes=True,
             )
-    return _taken_over(folder, identity, [Path(job.file) for job in jobs], places)
+    return _taken_over(folder, identity, [Path(job.file) for job in jobs], states)
 
 
 def _jobs(
@@ -103,12 +103,12 @@ def usable_cpus() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-def _taken_over(folder: Path, identity: Identity, files: list[Path], places: Mapping[int, PartitionPlace]) -> bool:
+def _taken_over(folder: Path, identity: Identity, files: list[Path], states: Mapping[int, PartitionState]) -> bool:
     """Whether the store has all rows: a key in two files leaves only one of them."""
     store = Store(folder, readable=readable_by(codec_named(identity.value_codec)))
     try:
         store.declare(identity)
-        store.ingest([file for file in files if file.exists()], places)
+        store.ingest([file for file in files if file.exists()], states)
         if store.count_keys() < len(store):
             return False
         store.flush()
@@ -121,21 +121,21 @@ def _work(jobs: list[Job], progress: Callable[[int, int], None], stopping: threa
     """What each worker folded, or None as soon as one has found a key in two partitions."""
     total = sum(end - job.start[p] for job in jobs for p, end in job.stop.items())
     passed, results = [0] * len(jobs), dict[int, Folded]()
-    heard: queue.SimpleQueue[tuple[int, Told]] = queue.SimpleQueue()
-    with _workers(jobs, heard):
+    messages: queue.SimpleQueue[tuple[int, WorkerMessage]] = queue.SimpleQueue()
+    with _workers(jobs, messages):
         while len(results) < len(jobs):
             if stopping.is_set():
                 raise Stopped
             try:
-                number, told = heard.get(timeout=_LOOK_S)
+                number, message = messages.get(timeout=_LOOK_S)
             except queue.Empty:
                 continue
-            match told:
+            match message:
                 case Passed(offsets):
                     passed[number] = offsets
                     progress(sum(passed), total)
                 case Folded():
-                    results[number] = told
+                    results[number] = message
                 case Split():
                     return None
                 case Failed(kind, text):
@@ -144,8 +144,8 @@ def _work(jobs: list[Job], progress: Callable[[int, int], None], stopping: threa
 
 
 @contextmanager
-def _workers(jobs: list[Job], heard: queue.SimpleQueue[tuple[int, Told]]) -> Iterator[None]:
-    """The jobs being done; what the workers tell is heard with their numbers. None of them outlives the block."""
+def _workers(jobs: list[Job], messages: queue.SimpleQueue[tuple[int, WorkerMessage]]) -> Iterator[None]:
+    """The jobs being done; what the workers tell is messages with their numbers. None of them outlives the block."""
     workers: list[subprocess.Popen[bytes]] = []
     listeners: list[threading.Thread] = []
     try:
@@ -161,7 +161,7 @@ def _workers(jobs: list[Job], heard: queue.SimpleQueue[tuple[int, Told]]) -> Ite
                 umask=0o077,
             )
             workers.append(worker)
-            listener = threading.Thread(target=_listen, args=(number, job, worker, heard), daemon=True)
+            listener = threading.Thread(target=_listen, args=(number, job, worker, messages), daemon=True)
             listener.start()
             listeners.append(listener)
         yield
@@ -177,7 +177,9 @@ def _workers(jobs: list[Job], heard: queue.SimpleQueue[tuple[int, Told]]) -> Ite
                     pipe.close()
 
 
-def _listen(number: int, job: Job, worker: subprocess.Popen[bytes], heard: queue.SimpleQueue[tuple[int, Told]]) -> None:
+def _listen(
+    number: int, job: Job, worker: subprocess.Popen[bytes], messages: queue.SimpleQueue[tuple[int, WorkerMessage]]
+) -> None:
     assert worker.stdin is not None  # noqa: S101
     assert worker.stdout is not None  # noqa: S101
     # Its input stays open: the worker lives as long as this end of the pipe.
@@ -185,11 +187,11 @@ def _listen(number: int, job: Job, worker: subprocess.Popen[bytes], heard: queue
         worker.stdin.write(msgspec.json.encode(job) + b"\n")
         worker.stdin.flush()
     for line in worker.stdout:
-        told = msgspec.json.decode(line, type=Told)
-        heard.put((number, told))
-        if not isinstance(told, Passed):
+        message = msgspec.json.decode(line, type=WorkerMessage)
+        messages.put((number, message))
+        if not isinstance(message, Passed):
             return
     status = worker.wait()
     how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
     text = f"a process that reads {job.topic} {how} in the middle of its work: free some memory if that was short"
-    heard.put((number, Failed(LastwordError.__name__, f"{text}, and try again")))
+    messages.put((number, Failed(LastwordError.__name__, f"{text}, and try again")))

@@ -1,9 +1,13 @@
-"""One batch of records folded into the rows that are there: what to write, and the counts that go with it.
+"""One batch of records folded into the stored rows: what to write, and the counts that go with it.
 
 Nearly every key lives in one partition, and its newest record is simply its row. A key with live rows in two
-partitions (partitions were added, or a writer has another partitioner) takes the careful way: each partition keeps
+partitions (partitions were added, or a writer has another partitioner) takes the slower way: each partition keeps
 its own row, a tombstone removes only that of its own partition, and the row with the later (timestamp, partition) is
-shown, so that every replica gives the same answer whatever the order of arrival.
+shown (`core.split_keys`), so that every replica gives the same answer whatever the order of arrival.
+
+Newest-per-key stands here and in `building.newest_rows`, because the two start from different things. Here a batch of
+records meets rows on disk, with their counts, hidden rows and last good values. There an empty store is filled from
+columns of millions of records, and no row is looked up.
 """
 
 from __future__ import annotations
@@ -21,9 +25,9 @@ from lastword.replica.store.database import HIDDEN_ROWS, LAST_GOOD_VALUES, PARTI
 from lastword.replica.store.row_layout import (
     PARTITION,
     CommittedState,
-    PartitionPlace,
+    PartitionState,
     is_poison,
-    pack_place,
+    pack_partition_state,
     pack_row,
     pack_rows,
     partition_in,
@@ -40,30 +44,30 @@ class Applied:
     """The records of a commit in their order, and what they changed."""
 
     records: Sequence[Record]
-    # By index, for records of a key that lives in two partitions: what the table shows since then (a tombstone for
-    # nothing), or None where it shows what it showed before.
+    # By index, for records of a key in two partitions: the row that the table shows after the record, a tombstone where
+    # it shows none, or None where the record changed nothing.
     shown: Mapping[int, Record | None]
 
     def changes(self) -> Iterator[tuple[Record, Record]]:
-        """(the record that was read, what the table shows since then), in order."""
+        """(the record that was read, the row or tombstone that the table shows after it), in order."""
         for index, record in enumerate(self.records):
             shown = self.shown.get(index, record)
             if shown is not None:
                 yield record, shown
 
 
-def _found(family: ColumnFamily, keys: list[bytes]) -> list[bytes | None]:
-    """What is there for each key. A few at a time: while they are looked up, nobody else gets a turn to read."""
-    found: list[bytes | None] = []
+def _values(family: ColumnFamily, keys: list[bytes]) -> list[bytes | None]:
+    """The value of each key. A few keys at a time: during a lookup no other thread can read."""
+    values: list[bytes | None] = []
     for start in range(0, len(keys), _AT_A_TIME):
-        found += family.get(keys[start : start + _AT_A_TIME])
-    return found
+        values += family.get(keys[start : start + _AT_A_TIME])
+    return values
 
 
 class BatchEdit:
     """One WriteBatch in the making, and the state that its commit leads to.
 
-    `readable` says whether the value codec can read some bytes; `most_last_good_bytes` limits the values kept beside.
+    `readable` says whether the value codec can read some bytes; `most_last_good_bytes` limits the last good values.
     """
 
     def __init__(
@@ -85,55 +89,57 @@ class BatchEdit:
         self._split_keys = 0
         self._hidden_rows = 0
         self._last_good_bytes = state.last_good_bytes
-        self._moved: dict[int, PartitionPlace] = {}
+        self._moved: dict[int, PartitionState] = {}
         self._records: Sequence[Record] = ()
-        # The values of each key in their order; made when the first value that can't be read asks for them.
+        # The values of each key in their order; made when the first value is found that can't be read.
         self._by_key: defaultdict[bytes, list[bytes]] | None = None
 
     def fold(self, records: Sequence[Record]) -> Applied:
-        """The newest record of each key, against what is there."""
+        """Takes the newest record of each key, and compares it with the stored row."""
         self._records = records
         newest: dict[bytes, Record] = {}
-        careful: set[bytes] = set()
+        split: set[bytes] = set()
         for record in records:
             key = record.key
-            assert key is not None  # noqa: S101  the caller has left those out
-            known = newest.get(key)
-            if known is not None and known.partition != record.partition:
-                careful.add(key)
+            assert key is not None  # noqa: S101  the caller leaves out records without a key
+            earlier = newest.get(key)
+            if earlier is not None and earlier.partition != record.partition:
+                split.add(key)
             newest[key] = record
         keys = list(newest)
-        befores = _found(self._database.rows, keys)
-        hidden = _found(self._database.hidden_rows, keys) if self._state.split_keys else [None] * len(keys)
-        for key, before, other in zip(keys, befores, hidden, strict=True):
+        befores = _values(self._database.rows, keys)
+        hidden_rows = _values(self._database.hidden_rows, keys) if self._state.split_keys else [None] * len(keys)
+        for key, before, hidden in zip(keys, befores, hidden_rows, strict=True):
             record = newest[key]
-            if key in careful or other is not None or (before is not None and partition_in(before) != record.partition):
-                careful.add(key)
+            if key in split or hidden is not None or (before is not None and partition_in(before) != record.partition):
+                split.add(key)
             else:
                 self._replace(key, before, record)
-        if not careful:
+        if not split:
             return Applied(records=records, shown={})
-        there = {
-            key: (before, other) for key, before, other in zip(keys, befores, hidden, strict=True) if key in careful
+        stored = {
+            key: (before, hidden)
+            for key, before, hidden in zip(keys, befores, hidden_rows, strict=True)
+            if key in split
         }
-        return Applied(records=records, shown=self._fold_carefully(records, there))
+        return Applied(records=records, shown=self._fold_split_keys(records, stored))
 
-    def move(self, places: Mapping[int, PartitionPlace]) -> None:
-        known = self._state.places
-        for partition in {*places, *self._live, *self._poison}:
-            old = known.get(partition, PartitionPlace(position=0))
-            self._moved[partition] = places.get(partition, old)._replace(
+    def move(self, partitions: Mapping[int, PartitionState]) -> None:
+        committed = self._state.partitions
+        for partition in {*partitions, *self._live, *self._poison}:
+            old = committed.get(partition, PartitionState(position=0))
+            self._moved[partition] = partitions.get(partition, old)._replace(
                 live_rows=old.live_rows + self._live[partition],
                 poison_rows=old.poison_rows + self._poison[partition],
             )
-        for partition, place in self._moved.items():
-            self._batch.put(PARTITION.pack(partition), pack_place(place), self._handles[PARTITION_STATES])
+        for partition, state in self._moved.items():
+            self._batch.put(PARTITION.pack(partition), pack_partition_state(state), self._handles[PARTITION_STATES])
 
     def result(self) -> tuple[WriteBatch, CommittedState]:
         """What to write, and the state that is committed by it."""
-        places, split_keys, hidden_rows, _ = self._state
+        partitions, split_keys, hidden_rows, _ = self._state
         return self._batch, CommittedState(
-            {**places, **self._moved},
+            {**partitions, **self._moved},
             split_keys + self._split_keys,
             hidden_rows + self._hidden_rows,
             self._last_good_bytes,
@@ -156,10 +162,10 @@ class BatchEdit:
             self._poison[partition] += poison - was_poison
             self._keep_last_good(key, poison, before)
 
-    def _fold_carefully(
-        self, records: Sequence[Record], there: Mapping[bytes, tuple[bytes | None, bytes | None]]
+    def _fold_split_keys(
+        self, records: Sequence[Record], stored: Mapping[bytes, tuple[bytes | None, bytes | None]]
     ) -> dict[int, Record | None]:
-        rows = {key: _rows_there(before, other) for key, (before, other) in there.items()}
+        rows = {key: _by_partition(before, hidden) for key, (before, hidden) in stored.items()}
         olds = {key: dict(by_partition) for key, by_partition in rows.items()}
         shown: dict[int, Record | None] = {}
         for index, record in enumerate(records):
@@ -178,10 +184,10 @@ class BatchEdit:
             else:
                 shown[index] = None if now == was else unpack_row(key, now)
         for key, by_partition in rows.items():
-            self._write_carefully(key, olds[key], by_partition)
+            self._write_split_key(key, olds[key], by_partition)
         return shown
 
-    def _write_carefully(self, key: bytes, old: dict[int, bytes], new: dict[int, bytes]) -> None:
+    def _write_split_key(self, key: bytes, old: dict[int, bytes], new: dict[int, bytes]) -> None:
         for partition in old.keys() | new.keys():
             was, now = old.get(partition), new.get(partition)
             self._live[partition] += (now is not None) - (was is not None)
@@ -203,7 +209,7 @@ class BatchEdit:
             self._keep_last_good(key, poison, before)
 
     def _keep_last_good(self, key: bytes, poison: bool, before: bytes | None) -> None:
-        """Beside a value that can't be read stays the last one that could."""
+        """Keeps the last value that could be read beside a value that can't be read."""
         old = self._database.last_good_values.get(key)
         if not poison:
             if old is not None:
@@ -218,12 +224,12 @@ class BatchEdit:
             self._batch.put(key, good, self._handles[LAST_GOOD_VALUES])
             self._last_good_bytes += len(good) - len(old or b"")
         elif old is not None:
-            # Better none than one that was not the last.
+            # Better no value than one that was not the last.
             self._batch.delete(key, self._handles[LAST_GOOD_VALUES])
             self._last_good_bytes -= len(old)
 
     def _last_readable(self, key: bytes, before: bytes | None) -> bytes | None:
-        """The newest value of this batch that can be read, or that of the row before it."""
+        """The newest value of this batch that can be read, or else the value of the row before the batch."""
         if self._by_key is None:
             self._by_key = defaultdict(list)
             for record in self._records:
@@ -235,9 +241,9 @@ class BatchEdit:
         return value_in(before) if before is not None and not is_poison(before) else None
 
 
-def _rows_there(before: bytes | None, other: bytes | None) -> dict[int, bytes]:
+def _by_partition(before: bytes | None, hidden: bytes | None) -> dict[int, bytes]:
     packed = [] if before is None else [before]
-    packed += unpack_rows(other) if other is not None else []
+    packed += unpack_rows(hidden) if hidden is not None else []
     return {partition_in(row): row for row in packed}
 
 
@@ -246,7 +252,7 @@ def _is_poison(row: bytes | None) -> bool:
 
 
 def _shown(by_partition: Mapping[int, bytes]) -> bytes | None:
-    """Among live rows of one key the later (timestamp, partition) is shown."""
+    """The row that is shown among the live rows of one key."""
     if len(by_partition) < 2:
         return next(iter(by_partition.values()), None)
     return max(by_partition.values(), key=lambda row: tie_break(unpack_row(b"", row)))

@@ -1,11 +1,11 @@
-"""A column family whose every answer is whole, or an error.
+"""A column family that gives a whole answer or an error, never a shortened answer.
 
 RocksDB checks each block that it reads, and a read of one key says when a block is bad. An iterator does not: at a bad
-block it ends, as it does after the last key, and only its status tells the two apart. So whoever iterates, iterates
-here: an end is taken for the end only when the iterator's status agrees.
+block it ends, as it does after the last key, and only its status tells the two apart. So all iteration goes through
+this module: an end counts as the end only when the iterator's status agrees.
 
-An iterator shows what was there when it was made. rocksdict has snapshots, too, but their iterators show what is there
-when they are made, so nothing here is built on them.
+An iterator shows the rows of the moment when the iterator was made. rocksdict has snapshots, too, but an iterator of a
+snapshot also shows the moment of the iterator, not of the snapshot. So nothing here uses snapshots.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from rocksdict import DbClosedError, IngestExternalFileOptions, Rdict, RdictIter
 
 from lastword.core.errors import DiskFull, LastwordError, ReplicaUnusable, StoreDamaged
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
-# What a failure is told by: rocksdict has one exception for all of them.
+# The text tells the kind of a failure: rocksdict has one exception for all of them.
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _LOCKED = ("lock hold by current process", "While lock file")
 _NOT_DAMAGE = ("Too many open files", "Permission denied", "Read-only file system", "Cannot allocate memory")
@@ -29,7 +29,7 @@ _DAMAGE = ("Corruption", "IO error", "Not implemented", "Invalid argument")
 
 
 def judged(failure: Exception) -> LastwordError:
-    """What a failure of RocksDB means: damaged files, a full disk, a store that another one has open, or another."""
+    """The error for a failure of RocksDB: damaged files, a full disk, a store that is open elsewhere, or another."""
     text = str(failure).split("\n")[0]
     if any(sign in text for sign in _FULL):
         return DiskFull(text)
@@ -40,21 +40,21 @@ def judged(failure: Exception) -> LastwordError:
     return LastwordError(text or type(failure).__name__)
 
 
-def explained(failure: Exception, what: str) -> LastwordError:
-    """The failure as one of ours, with what it happened to."""
+def explained(failure: Exception, work: str) -> LastwordError:
+    """The failure as a LastwordError that names the work which it stopped."""
     if isinstance(failure, LastwordError):
         return failure
     if isinstance(failure, OSError) and failure.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return DiskFull(f"{what}: no space is left ({failure.strerror}): free some")
+        return DiskFull(f"{work}: no space is left ({failure.strerror}): free some")
     # rocksdict has one exception for everything.
     error = judged(failure) if type(failure) is Exception else LastwordError(f"{type(failure).__name__}: {failure}")
-    return type(error)(f"{what} stopped ({error})")
+    return type(error)(f"{work} stopped ({error})")
 
 
 class ColumnFamily:
     """A column family in raw mode: bytes in, bytes out. `judge` makes an error of what RocksDB says.
 
-    `turn` is held by whoever writes: two iterators that are made under it are of one moment.
+    A writer holds `turn`: two iterators that are made under it show one moment.
     """
 
     def __init__(
@@ -86,23 +86,23 @@ class ColumnFamily:
     def items(
         self, start: bytes = b"", end: bytes | None = None, *, expected: int | None = None
     ) -> Iterator[tuple[bytes, bytes]]:
-        """What is there with start <= key < end, in key order, as it was at this call.
+        """Entries with start <= key < end, in key order, as they were at this call.
 
-        With `expected` it is an error, too, when another number of keys is there.
+        With `expected`, another number of keys is an error, too.
         """
-        # Here and not in the generator, which would begin when it is first asked.
+        # Not in the generator, which would start only at the first `next`.
         with self._turn:
-            found = cast("Iterator[tuple[bytes, bytes]]", self._raw.items(from_key=start))
+            entries = cast("Iterator[tuple[bytes, bytes]]", self._raw.items(from_key=start))
             check = self._raw.iter()
-        return self._whole(found, check, start, end, expected)
+        return self._whole(entries, check, start, end, expected)
 
     def cursor(self) -> FamilyCursor:
-        """What is there now, to be read from any key, as often as is wanted."""
+        """All entries as they are now, to be read from any key, any number of times."""
         return FamilyCursor(self._raw.iter(), self._judge)
 
     @property
     def pinned_bytes(self) -> int:
-        """Memory that is kept only because somebody has not finished reading older rows."""
+        """Memory that RocksDB keeps only because a reader has not finished reading older rows."""
         sizes = (self._raw.property_int_value(f"rocksdb.{name}-all-mem-tables") for name in ("size", "cur-size"))
         with_pinned, without = (size or 0 for size in sizes)
         return with_pinned - without
@@ -128,14 +128,14 @@ class ColumnFamily:
 
     def _whole(
         self,
-        found: Iterator[tuple[bytes, bytes]],
+        entries: Iterator[tuple[bytes, bytes]],
         check: RdictIter,
         start: bytes,
         end: bytes | None,
         expected: int | None,
     ) -> Iterator[tuple[bytes, bytes]]:
         count, key = 0, None
-        for key, value in found:
+        for key, value in entries:
             if end is not None and key >= end:
                 return
             count += 1
@@ -145,7 +145,7 @@ class ColumnFamily:
             raise self._judge(_wrong_count(count, expected))
 
     def _check_end(self, check: RdictIter, start: bytes, last: bytes | None) -> None:
-        """Raises unless what follows the last key that was given is the end, for an iterator of the same moment."""
+        """Raises unless nothing follows the last key, by a second iterator of the same moment."""
         if last is None:
             check.seek(start)
         else:
@@ -155,7 +155,7 @@ class ColumnFamily:
         if check.valid():
             raise self._judge(Exception(f"Corruption: the keys after {last!r} were left out"))
 
-    def _attempt(self, act: Callable[[], _Found]) -> _Found:
+    def _attempt(self, act: Callable[[], _Result]) -> _Result:
         return _attempt(act, self._judge)
 
 
@@ -167,16 +167,16 @@ class FamilyCursor:
         self._judge = judge
 
     def items(self, start: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """From a key on, in key order; ends only after the last key."""
-        found = self._raw
-        found.seek(start)
-        while found.valid():
-            yield cast("bytes", found.key()), cast("bytes", found.value())
-            found.next()
-        _attempt(found.status, self._judge)
+        """Entries from a key on, in key order; ends only after the last key."""
+        cursor = self._raw
+        cursor.seek(start)
+        while cursor.valid():
+            yield cast("bytes", cursor.key()), cast("bytes", cursor.value())
+            cursor.next()
+        _attempt(cursor.status, self._judge)
 
     def check_count(self, count: int, expected: int) -> None:
-        """Raises when another number of keys was found than there should be."""
+        """Raises when the number of keys is not the expected one."""
         if count != expected:
             raise self._judge(_wrong_count(count, expected))
 
@@ -185,7 +185,7 @@ def _wrong_count(count: int, expected: int) -> Exception:
     return Exception(f"Corruption: {count} rows were found, and there should be {expected}")
 
 
-def _attempt(act: Callable[[], _Found], judge: Callable[[Exception], LastwordError]) -> _Found:
+def _attempt(act: Callable[[], _Result], judge: Callable[[Exception], LastwordError]) -> _Result:
     try:
         return act()
     except DbClosedError:

@@ -17,7 +17,7 @@ from rocksdict import BlockBasedOptions, Cache, DbClosedError, Options, Rdict, W
 
 from lastword.core.errors import LastwordError
 from lastword.replica.store.column_family import ColumnFamily
-from lastword.replica.store.file_inventory import InventoryNote, what_is_missing
+from lastword.replica.store.file_inventory import InventoryNote, missing_part
 
 # The names on disk, which stay as they are: another name would be another format.
 ROWS, HIDDEN_ROWS, LAST_GOOD_VALUES, PARTITION_STATES = _NAMES = ("rows", "others", "kept", "places")
@@ -67,7 +67,7 @@ class Database:
 
 
 def _opened(folder: Path, judge: Callable[[Exception], LastwordError]) -> Rdict:
-    missing = what_is_missing(folder)
+    missing = missing_part(folder)
     if missing is not None:
         raise judge(Exception(f"Corruption: {missing}"))
     options, is_new = store_options(), not (folder / "CURRENT").exists()

@@ -1,4 +1,4 @@
-"""Which files a store must have: what RocksDB itself does not miss.
+"""Which files a store must have: RocksDB itself does not notice all that are missing.
 
 RocksDB notices a bad block and a missing table file. It does not notice that the newest part of its MANIFEST is gone,
 nor that a whole write-ahead log is: it then opens with some of the rows, beside a position that is past them. So the
@@ -23,7 +23,7 @@ _LOOK_EVERY_S = 0.2
 
 
 class Inventory(msgspec.Struct, frozen=True, kw_only=True):
-    """The files of a store that is right; `logs` has the size of each write-ahead log but the one being written."""
+    """The files of a whole store; `logs` has the size of each write-ahead log except the one being written."""
 
     manifest: str
     manifest_bytes: int
@@ -39,14 +39,14 @@ class InventoryNote:
         self._look_at = 0.0
 
     def keep(self) -> None:
-        """Notes what is there now, if it has changed; looks only now and then."""
+        """Notes the files that are there now, if they changed; looks only now and then."""
         now = time.monotonic()
         if now >= self._look_at:
             self._look_at = now + _LOOK_EVERY_S
             self.keep_now()
 
     def keep_now(self) -> None:
-        found = _found(self._folder)
+        found = _inventory(self._folder)
         if found is None or found == self._noted:
             return
         half_written = self._folder / f"{FILE}.new"
@@ -57,8 +57,8 @@ class InventoryNote:
         self._noted = found
 
 
-def what_is_missing(folder: Path) -> str | None:
-    """What the store lacks of what was noted, in words; None when nothing is known to be missing."""
+def missing_part(folder: Path) -> str | None:
+    """The noted file or bytes that the store lacks, in words; None when nothing is known to be missing."""
     try:
         noted = msgspec.json.decode((folder / FILE).read_bytes(), type=Inventory)
     except (FileNotFoundError, msgspec.MsgspecError):
@@ -66,7 +66,7 @@ def what_is_missing(folder: Path) -> str | None:
         return None
     except OSError as failure:
         return f"{FILE} can't be read ({failure.strerror})"
-    found = _found(folder)
+    found = _inventory(folder)
     if found is None:
         return "CURRENT, or the MANIFEST that it names, is missing"
     if found.manifest != noted.manifest:
@@ -83,17 +83,17 @@ def what_is_missing(folder: Path) -> str | None:
     return None
 
 
-def _found(folder: Path) -> Inventory | None:
+def _inventory(folder: Path) -> Inventory | None:
     try:
         manifest = (folder / "CURRENT").read_text("ascii").strip()
-        # Before the names: what RocksDB does in between makes the note ask for less, not for more.
+        # Before the names: a change by RocksDB in between makes the note ask for less, not for more.
         size = _size(folder / manifest) if manifest else -1
-        names = os.listdir(folder)  # noqa: PTH208  often, and names are all that is wanted
+        names = os.listdir(folder)  # noqa: PTH208  often, and only the names
     except (OSError, UnicodeDecodeError):
         return None
     if size < 0:
         return None
-    # But the newest, which grows: without its end the store lacks its newest commits, and is only behind.
+    # Except the newest, which grows: without its end the store lacks its newest commits, and is only behind.
     closed = sorted((name for name in names if name.endswith(".log")), key=_in_order)[:-1]
     sizes = {log: _size(folder / log) for log in closed}
     return Inventory(manifest=manifest, manifest_bytes=size, logs={log: n for log, n in sizes.items() if n >= 0})

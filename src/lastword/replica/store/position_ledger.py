@@ -1,4 +1,4 @@
-"""Where the table stood at moments of the past: tells whether everything after a position is younger than a moment."""
+"""The table's positions at moments of the past, to know whether all records after a position are young enough."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ENTRIES = 64
 
 
 class Ledger:
-    """Moments and positions, oldest first: what is after the position was written after the moment."""
+    """Moments and positions, oldest first: every record after the position was written after the moment."""
 
     def __init__(self, entries: Iterable[tuple[int, Position]] = ()) -> None:
         self._entries = list(entries)
@@ -20,7 +20,7 @@ class Ledger:
         return list(self._entries)
 
     def note(self, moment: int, position: Position, *, span_ms: int) -> bool:
-        """Whether the entry was worth keeping: enough of them to divide `span_ms`, and none that is older."""
+        """Adds an entry, and says whether it did: enough entries to divide `span_ms`, and none older than that."""
         if self._entries and moment - self._entries[-1][0] < span_ms / _ENTRIES:
             return False
         self._entries = [entry for entry in self._entries if entry[0] >= moment - span_ms]
@@ -29,4 +29,4 @@ class Ledger:
 
     def all_after_is_younger(self, position: Position, moment: int) -> bool:
         """Whether every record after `position` is known to have been written after `moment`."""
-        return any(at >= moment and position.covers(stood) for at, stood in self._entries)
+        return any(at >= moment and position.covers(then) for at, then in self._entries)

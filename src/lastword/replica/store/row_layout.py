@@ -1,4 +1,4 @@
-"""How a row and a partition's place are laid out in the store's bytes."""
+"""The bytes of a row and of a partition's state in the store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lastword.core.headers import after_headers, pack_headers, unpack_headers
 from lastword.core.record import Headers, Record
 
-# Raised whenever the layout below, or what the store keeps in it, changes.
+# To be raised whenever the layout below, or its meaning, changes.
 FORMAT = 2
 
 # partition, offset, timestamp, flags; then the headers if there are any; then the value
@@ -17,25 +17,25 @@ ROW_HEAD = struct.Struct(">IqqB")
 FLAGS_AT = ROW_HEAD.size - 1
 # The codec can't read the value.
 POISON = 1
-# Packed headers stand before the value.
+# Packed headers come before the value.
 HEADERS = 2
 PARTITION = struct.Struct(">I")
-_PLACE = struct.Struct(">qiqqqq??qqq")
+_PARTITION_STATE = struct.Struct(">qiqqqq??qqq")
 
 
-class PartitionPlace(NamedTuple):
-    """Where the store stands in one partition."""
+class PartitionState(NamedTuple):
+    """How far the store has read one partition, and its counts."""
 
     position: int
-    # Of the last record read, and the offset after it. The position may be further on, past markers and aborted
-    # records that nobody shows us: what epoch they have is not known.
+    # The epoch of the last record read, and the offset after that record. The position may be further on: past markers
+    # and aborted records, which a consumer never sees and whose epoch is not known.
     leader_epoch: int = -1
     epoch_end: int = 0
     live_rows: int = 0
     poison_rows: int = 0
-    # The last moment, in ms, at which the partition was known to be read to its end.
+    # The last moment, in ms, at which the partition is known to have been read to its end.
     caught_up_at: int = 0
-    # Whether an offset was missing among those read since that moment: a tombstone may have been there.
+    # Whether an offset was missing among the offsets read since that moment: a tombstone may have been there.
     holes: bool = False
     # Whether a deleted key may still have a row here, because no pass over the log was quick enough to be sure.
     deletes_uncertain: bool = False
@@ -43,20 +43,20 @@ class PartitionPlace(NamedTuple):
     swept_at: int = -1
     # All rows from before this offset have left: the rows are the fold of the records in [log_start, position).
     log_start: int = 0
-    # Where the log started at the last look. Of the rows from before it some may have left already.
+    # Where the log started at the last look. Some rows from before it may have left already.
     topic_log_start: int = 0
 
 
-def place_at(position: int, *, log_start: int, caught_up_at: int) -> PartitionPlace:
-    """A place of a store without rows from before `log_start`."""
-    return PartitionPlace(position=position, caught_up_at=caught_up_at, log_start=log_start, topic_log_start=log_start)
+def partition_state_at(position: int, *, log_start: int, caught_up_at: int) -> PartitionState:
+    """The state of a partition without rows from before `log_start`."""
+    return PartitionState(position=position, caught_up_at=caught_up_at, log_start=log_start, topic_log_start=log_start)
 
 
 class CommittedState(NamedTuple):
-    """Where the table stands; always replaced as a whole, so that nobody reads half of a commit."""
+    """Positions and counts after a commit; always replaced as a whole, so that nobody reads half of a commit."""
 
-    places: Mapping[int, PartitionPlace]
-    # Keys with live rows in more than one partition, and how many rows of theirs are not shown.
+    partitions: Mapping[int, PartitionState]
+    # Keys with live rows in more than one partition, and how many rows of these keys are not shown.
     split_keys: int = 0
     hidden_rows: int = 0
     # The size of all last good values together.
@@ -72,7 +72,7 @@ def pack_row(record: Record, *, poison: bool) -> bytes:
 
 
 def row_head(partition: int, offset: int, timestamp: int, headers: Headers, flags: int = 0) -> bytes:
-    """All of a row that comes before its value."""
+    """The part of a row that comes before its value."""
     if headers:
         return ROW_HEAD.pack(partition, offset, timestamp, flags | HEADERS) + pack_headers(headers)
     return ROW_HEAD.pack(partition, offset, timestamp, flags)
@@ -98,7 +98,7 @@ def is_poison(raw: bytes) -> bool:
 
 
 def as_poison(raw: bytes) -> bytes:
-    """The same row, marked as one whose value the codec can't read."""
+    """The same row, marked: the codec can't read its value."""
     return b"%b%c%b" % (raw[:FLAGS_AT], raw[FLAGS_AT] | POISON, raw[ROW_HEAD.size :])
 
 
@@ -126,9 +126,9 @@ def unpack_rows(raw: bytes) -> list[bytes]:
     return rows
 
 
-def pack_place(place: PartitionPlace) -> bytes:
-    return _PLACE.pack(*place)
+def pack_partition_state(state: PartitionState) -> bytes:
+    return _PARTITION_STATE.pack(*state)
 
 
-def unpack_place(raw: bytes) -> PartitionPlace:
-    return PartitionPlace(*_PLACE.unpack(raw))
+def unpack_partition_state(raw: bytes) -> PartitionState:
+    return PartitionState(*_PARTITION_STATE.unpack(raw))

@@ -1,8 +1,9 @@
 """The store: a table's rows and its position in one RocksDB, committed together.
 
-One WriteBatch carries rows, places and counts, so no crash can part them: after any kill the rows are the fold of
-the records before the position. Rows scan in key order. One thread writes; any number read. Bytes that are not what
-was written are an error (StoreDamaged), never a shorter or another answer; the store then is to be built again.
+One WriteBatch carries rows, positions and counts, so no crash can part them: after any kill the rows are the fold of
+the records before the position. Rows scan in key order. One thread writes; any number of threads read. Bytes that
+differ from the written ones are an error (StoreDamaged), never a shorter or another answer; the store must then be
+rebuilt.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from lastword.replica.store.row_layout import (
     FORMAT,
     PARTITION,
     CommittedState,
-    PartitionPlace,
-    pack_place,
+    PartitionState,
+    pack_partition_state,
     partition_and_offset_in,
-    unpack_place,
+    unpack_partition_state,
     unpack_row,
     unpack_rows,
 )
@@ -53,7 +54,7 @@ class Identity:
 
 
 class OlderFormat(ReplicaUnusable):
-    """The store was written by an older lastword: it is built again from the topic."""
+    """The store was written by an older lastword: it is rebuilt from the topic."""
 
 
 class Store:
@@ -67,17 +68,17 @@ class Store:
         most_last_good_bytes: int = 64 * 1024 * 1024,
         on_damage: Callable[[Store, str], None] | None = None,
     ) -> None:
-        """Opens the store, or makes an empty one in a folder that has none; StoreDamaged where it is not whole."""
+        """Opens the store, or makes an empty one in a folder without one; StoreDamaged where it is not whole."""
         self.folder = folder
         self.readable = readable
         self._most_last_good_bytes = most_last_good_bytes
-        # What was found, at any time, by anyone who read or wrote here; `on_damage` is called with the first of it.
-        # As text: an error would keep alive the frames it went through, and with them this store.
+        # The first damage that any reader or writer found; `on_damage` is called with it. As text: an error would keep
+        # alive the frames that it went through, and with them this store.
         self.damage: str | None = None
-        # Whether RocksDB failed for another reason: after a write that failed it takes no more until opened again.
+        # Whether RocksDB failed for another reason: after a failed write it takes no more until it is opened again.
         self.has_failed = False
         self._on_damage = on_damage
-        # Since it was opened.
+        # Records applied since the store was opened.
         self.applied_records = 0
         self.database = Database(folder, self._judged)
         self.rows = self.database.rows
@@ -85,7 +86,7 @@ class Store:
             self._refuse_another_format()
             self.database.inventory.keep_now()
             self.committed_state = self._read_state()
-            self._at: tuple[CommittedState | None, Position] = None, Position()
+            self._position_of: tuple[CommittedState | None, Position] = None, Position()
         except BaseException:
             self.close()
             raise
@@ -94,12 +95,12 @@ class Store:
     def identity(self) -> Identity:
         raw = self.database.partition_states.get(_TABLE)
         if raw is None:
-            raise self._judged(Exception("Corruption: the store does not say which table it is of"))
+            raise self._judged(Exception("Corruption: the store does not say which table it is a copy of"))
         return Identity(**msgspec.json.decode(raw))
 
     @cached_property
     def topic_id(self) -> str:
-        """The topic's id, which never changes here; kept, because every read over HTTP asks for it."""
+        """The topic's id, which never changes for a store; cached, because every read over HTTP asks for it."""
         return self.identity.topic_id
 
     def declare(self, identity: Identity) -> None:
@@ -108,16 +109,16 @@ class Store:
     @property
     def ledger(self) -> Ledger:
         raw = self.database.partition_states.get(_LEDGER)
-        told = msgspec.json.decode(raw, type=list[tuple[int, str]]) if raw is not None else []
-        return Ledger((moment, Position.parse(position)) for moment, position in told)
+        entries = msgspec.json.decode(raw, type=list[tuple[int, str]]) if raw is not None else []
+        return Ledger((moment, Position.parse(position)) for moment, position in entries)
 
-    def keep(self, ledger: Ledger) -> None:
-        told = [(moment, str(position)) for moment, position in ledger.entries]
-        self.database.partition_states.put(_LEDGER, msgspec.json.encode(told))
+    def save_ledger(self, ledger: Ledger) -> None:
+        entries = [(moment, str(position)) for moment, position in ledger.entries]
+        self.database.partition_states.put(_LEDGER, msgspec.json.encode(entries))
 
     @property
-    def places(self) -> Mapping[int, PartitionPlace]:
-        return self.committed_state.places
+    def partitions(self) -> Mapping[int, PartitionState]:
+        return self.committed_state.partitions
 
     @property
     def split_keys(self) -> int:
@@ -125,39 +126,39 @@ class Store:
 
     @property
     def position(self) -> Position:
-        state, position = self._at
-        if state is not self.committed_state:
-            # Kept until the next commit, because every read over HTTP asks for it.
-            state = self.committed_state
-            position = Position({partition: place.position for partition, place in state.places.items()})
-            self._at = state, position
+        committed, position = self._position_of
+        if committed is not self.committed_state:
+            # Cached until the next commit, because every read over HTTP asks for it.
+            committed = self.committed_state
+            position = Position({partition: state.position for partition, state in committed.partitions.items()})
+            self._position_of = committed, position
         return position
 
     @property
     def log_start(self) -> Position:
         """The rows are the fold of the records from here up to the position."""
-        return Position({partition: place.log_start for partition, place in self.places.items()})
+        return Position({partition: state.log_start for partition, state in self.partitions.items()})
 
     @property
     def topic_log_start(self) -> Position:
-        """Where the log started at the last look; rows from before it leave in the next pass over all rows."""
-        return Position({partition: place.topic_log_start for partition, place in self.places.items()})
+        """Where the log started at the last look; the next pass over all rows removes the rows from before it."""
+        return Position({partition: state.topic_log_start for partition, state in self.partitions.items()})
 
     @property
     def poison_rows(self) -> int:
-        return sum(place.poison_rows for place in self.places.values())
+        return sum(state.poison_rows for state in self.partitions.values())
 
     def __len__(self) -> int:
         """The number of live keys, exactly."""
-        places, _, hidden_rows, _ = self.committed_state
-        return sum(place.live_rows for place in places.values()) - hidden_rows
+        partitions, _, hidden_rows, _ = self.committed_state
+        return sum(state.live_rows for state in partitions.values()) - hidden_rows
 
     def get(self, key: bytes) -> Record | None:
         raw = self.rows.get(key)
         return None if raw is None else unpack_row(key, raw)
 
     def last_good(self, key: bytes) -> bytes | None:
-        """The last value this replica could read, where the newest one can't be; local help, not part of the table."""
+        """The last value that could be read, for a key whose newest value can't be. Not part of the table."""
         return self.database.last_good_values.get(key)
 
     def scan(self, start: bytes = b"", end: bytes | None = None) -> Iterator[Record]:
@@ -166,7 +167,7 @@ class Store:
         return (unpack_row(key, raw) for key, raw in packed)
 
     def packed_rows(self, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
-        """The same as keys and packed rows; where all rows are read, their number is that which the store tells."""
+        """The same as keys and packed rows; where all rows are read, StoreDamaged unless they are as many as `len`."""
         with self.database.turn:
             expected = len(self) if start == b"" and end is None else None
             return self.rows.items(start, end, expected=expected)
@@ -178,62 +179,64 @@ class Store:
 
     def keys_of(self, partition: int) -> Iterator[bytes]:
         """In key order, the keys that have a live row in the partition, shown or not."""
-        return (key for key, rows in self.live_rows() if any(found == partition for found, _ in rows))
+        return (key for key, rows in self.live_rows() if any(each == partition for each, _ in rows))
 
     def live_rows(self, start: bytes = b"") -> Iterator[tuple[bytes, list[tuple[int, int]]]]:
-        """In key order from a key on: (key, the partition and offset of each live row), the one that is shown last."""
-        # A key that has hidden rows has one that is shown.
-        others = self.database.hidden_rows.items(start) if self.split_keys else iter(())
-        hidden = next(others, None)
+        """In key order from a key on: (key, the partition and offset of each live row), the shown row last."""
+        # A key with hidden rows has a shown row, too.
+        hidden_rows = self.database.hidden_rows.items(start) if self.split_keys else iter(())
+        hidden = next(hidden_rows, None)
         for key, raw in self.rows.items(start):
             rows = [partition_and_offset_in(raw)]
             if hidden is not None and hidden[0] == key:
                 rows = [*map(partition_and_offset_in, unpack_rows(hidden[1])), *rows]
-                hidden = next(others, None)
+                hidden = next(hidden_rows, None)
             yield key, rows
 
-    def apply(self, records: Sequence[Record], places: Mapping[int, PartitionPlace]) -> Applied:
-        """Folds the records in and moves to the places, in one step.
+    def apply(self, records: Sequence[Record], partitions: Mapping[int, PartitionState]) -> Applied:
+        """Folds the records in and takes the new states of the partitions, in one step.
 
-        Records before the present position are passed over, so that applying a batch twice changes nothing. The
-        counts in `places` are not looked at: they are this store's own.
+        Records before the present position are skipped, so that applying a batch twice changes nothing. The counts in
+        `partitions` are ignored: the store counts its rows itself.
         """
-        positions = {partition: place.position for partition, place in self.places.items()}
+        positions = {partition: state.position for partition, state in self.partitions.items()}
         fresh = [r for r in records if r.key is not None and r.offset >= positions.get(r.partition, 0)]
         self.applied_records += len(fresh)
-        return self._committed(fresh, places)
+        return self._committed(fresh, partitions)
 
-    def sweep(self, ghosts: Sequence[bytes], partition: int, place: PartitionPlace) -> Applied:
+    def sweep(self, ghosts: Sequence[bytes], partition: int, state: PartitionState) -> Applied:
         """Removes the partition's rows of these keys: their tombstones are gone from the log."""
-        tombstones = [Record(key, None, partition, place.position - 1, place.caught_up_at) for key in ghosts]
-        return self._committed(tombstones, {partition: place._replace(swept_at=place.position)})
+        tombstones = [Record(key, None, partition, state.position - 1, state.caught_up_at) for key in ghosts]
+        return self._committed(tombstones, {partition: state._replace(swept_at=state.position)})
 
-    def remove_left(self, left: Sequence[tuple[int, bytes]], log_starts: Mapping[int, int]) -> Applied:
-        """Removes the partitions' rows of these keys, whose records have left the log at its start.
+    def remove_expired(self, expired: Sequence[tuple[int, bytes]], log_starts: Mapping[int, int]) -> Applied:
+        """Removes the rows of these (partition, key), whose records have left the log at its start.
 
-        `log_starts` is for the last of them: by partition the log start below which no row is left.
+        `log_starts` comes with the last rows of a pass: by partition the log start below which no row is left.
         """
-        places = self.places
-        tombstones = [Record(key, None, p, places[p].position - 1, places[p].caught_up_at) for p, key in left]
-        moved = {p: places[p]._replace(swept_at=places[p].position) for p, _ in left}
+        partitions = self.partitions
+        tombstones = [
+            Record(key, None, p, partitions[p].position - 1, partitions[p].caught_up_at) for p, key in expired
+        ]
+        moved = {p: partitions[p]._replace(swept_at=partitions[p].position) for p, _ in expired}
         for partition, start in log_starts.items():
-            place = moved.get(partition, places[partition])
-            moved[partition] = place._replace(log_start=max(place.log_start, start))
+            state = moved.get(partition, partitions[partition])
+            moved[partition] = state._replace(log_start=max(state.log_start, start))
         return self._committed(tombstones, moved)
 
-    def ingest(self, files: Sequence[Path], places: Mapping[int, PartitionPlace]) -> None:
-        """Fills an empty store: takes over sorted files of packed rows, and the places with the counts of these rows.
+    def ingest(self, files: Sequence[Path], partitions: Mapping[int, PartitionState]) -> None:
+        """Fills an empty store with sorted files of packed rows; `partitions` have the counts of these rows.
 
-        No key may be in two files: only one of its rows would be left, and `count_keys` tells.
+        No key may be in two files: only one of its rows would be left, and `count_keys` would be less than `len`.
         """
         if files:
             options = IngestExternalFileOptions()
             options.set_move_files(True)
             self.rows.ingest_external_file([str(file) for file in files], options)
         batch = WriteBatch(raw_mode=True)
-        for partition, place in places.items():
-            batch.put(PARTITION.pack(partition), pack_place(place), self.database.handles[PARTITION_STATES])
-        self._commit(batch, CommittedState(dict(places)))
+        for partition, state in partitions.items():
+            batch.put(PARTITION.pack(partition), pack_partition_state(state), self.database.handles[PARTITION_STATES])
+        self._commit(batch, CommittedState(dict(partitions)))
 
     def count_keys(self) -> int:
         return self.rows.count()
@@ -245,7 +248,7 @@ class Store:
     def close(self) -> None:
         self.database.close()
 
-    def _committed(self, records: Sequence[Record], places: Mapping[int, PartitionPlace]) -> Applied:
+    def _committed(self, records: Sequence[Record], partitions: Mapping[int, PartitionState]) -> Applied:
         edit = BatchEdit(
             self.database,
             self.committed_state,
@@ -253,7 +256,7 @@ class Store:
             most_last_good_bytes=self._most_last_good_bytes,
         )
         applied = edit.fold(records)
-        edit.move(places)
+        edit.move(partitions)
         self._commit(*edit.result())
         return applied
 
@@ -267,42 +270,42 @@ class Store:
             self.database.inventory.keep()
 
     def _judged(self, failure: Exception) -> LastwordError:
-        """The error that a failure of RocksDB is here; damage is told to the owner of the store, too."""
+        """The error for a failure of RocksDB; the first damage is reported to the owner of the store, too."""
         error = judged(failure)
-        # The folder's name is of no use to those who hear of it, and may not be for them.
-        what = str(error).replace(f"{self.folder}/", "")
+        # Without the folder: clients see this text, and the folder is not for them.
+        reason = str(error).replace(f"{self.folder}/", "")
         self.has_failed = self.has_failed or not isinstance(error, StoreDamaged)
         if isinstance(error, DiskFull):
-            return DiskFull(f"no space is left for {self.folder} ({what}): free some")
+            return DiskFull(f"no space is left for {self.folder} ({reason}): free some")
         if isinstance(error, ReplicaUnusable):
-            return ReplicaUnusable(f"{self.folder} is still read by an unfinished scan: end that first ({what})")
+            return ReplicaUnusable(f"{self.folder} is still read by an unfinished scan: end that first ({reason})")
         if not isinstance(error, StoreDamaged):
-            return LastwordError(f"{self.folder}: {what}")
+            return LastwordError(f"{self.folder}: {reason}")
         if self.damage is None:
-            self.damage = what
+            self.damage = reason
             if self._on_damage is not None:
-                self._on_damage(self, what)
-        return StoreDamaged(what)
+                self._on_damage(self, reason)
+        return StoreDamaged(reason)
 
     def _refuse_another_format(self) -> None:
-        """Before anything else is read: only what says the format has the same place in every format."""
+        """To be called before anything else is read: only the entry with the format is the same in every format."""
         raw = self.database.partition_states.get(_TABLE)
-        told = FORMAT if raw is None else msgspec.json.decode(raw).get("format")
-        if told == FORMAT:
+        version = FORMAT if raw is None else msgspec.json.decode(raw).get("format")
+        if version == FORMAT:
             return
-        if isinstance(told, int) and told < FORMAT:
-            raise OlderFormat(f"{self.folder} has the format {told}, this lastword reads {FORMAT}")
+        if isinstance(version, int) and version < FORMAT:
+            raise OlderFormat(f"{self.folder} has the format {version}, this lastword reads {FORMAT}")
         raise ReplicaUnusable(
-            f"{self.folder} has the format {told}, this lastword reads {FORMAT}: use the lastword that wrote it, "
+            f"{self.folder} has the format {version}, this lastword reads {FORMAT}: use the lastword that wrote it, "
             "or delete the folder and it is built again from the topic"
         )
 
     def _read_state(self) -> CommittedState:
-        places = {
-            PARTITION.unpack(key)[0]: unpack_place(raw)
+        partitions = {
+            PARTITION.unpack(key)[0]: unpack_partition_state(raw)
             for key, raw in self.database.partition_states.items()
             if key not in (_TABLE, _LEDGER)
         }
         hidden = [len(unpack_rows(raw)) for _, raw in self.database.hidden_rows.items()]
         last_good_bytes = sum(len(raw) for _, raw in self.database.last_good_values.items())
-        return CommittedState(places, len(hidden), sum(hidden), last_good_bytes)
+        return CommittedState(partitions, len(hidden), sum(hidden), last_good_bytes)

@@ -8,26 +8,26 @@ from pathlib import Path
 import pytest
 
 from lastword.replica import catch_up as arrival
-from lastword.replica.catch_up import Arrival
-from lastword.replica.store.row_layout import PartitionPlace
+from lastword.replica.catch_up import CatchUp
+from lastword.replica.store.row_layout import PartitionState
 from lastword.replica.store.store import Store
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     store = Store(tmp_path, readable=lambda _: True)
-    store.apply([], {0: PartitionPlace(position=0), 1: PartitionPlace(position=0)})
+    store.apply([], {0: PartitionState(position=0), 1: PartitionState(position=0)})
     yield store
     store.close()
 
 
-def arrive(made: Arrival, store: Store, partition: int, position: int, stable_end: int) -> None:
-    store.apply([], {partition: PartitionPlace(position=position)})
+def arrive(made: CatchUp, store: Store, partition: int, position: int, stable_end: int) -> None:
+    store.apply([], {partition: PartitionState(position=position)})
     made.note(partition, stable_end)
 
 
 def test_a_table_is_as_ready_as_its_least_ready_partition(store: Store) -> None:
-    made = Arrival("t", store, 30)
+    made = CatchUp("t", store, 30)
     made.expect({0: 5, 1: 5})
     arrive(made, store, 0, 5, 5)
     state = made.state()
@@ -40,7 +40,7 @@ def test_goals_that_took_long_to_reach_are_asked_for_again_but_not_for_ever(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrival, "_FRESH_S", -1.0)
-    made = Arrival("t", store, 30)
+    made = CatchUp("t", store, 30)
     for end in (1, 2):
         made.expect({0: end})
         arrive(made, store, 0, end, end)
@@ -54,7 +54,7 @@ def test_goals_that_took_long_to_reach_are_asked_for_again_but_not_for_ever(
 
 
 def test_an_open_transaction_is_named_and_waited_for_only_so_long(store: Store) -> None:
-    made = Arrival("t", store, 0.0)
+    made = CatchUp("t", store, 0.0)
     made.expect({0: 9})
     arrive(made, store, 0, 5, 5)
     state = made.state()

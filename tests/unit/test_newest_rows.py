@@ -14,7 +14,7 @@ from lastword.core.fold import fold
 from lastword.core.record import Headers, Record
 from lastword.kafka.client.reading import Columns, ReadQueue
 from lastword.replica.building.fold_worker import queue_within
-from lastword.replica.building.newest_rows import Newest, Runs, SplitKey, in_key_order
+from lastword.replica.building.newest_rows import NewestPackedRows, SortedRuns, SplitKey, in_key_order
 from lastword.replica.building.rebuild import spread
 from lastword.replica.store.row_layout import unpack_row
 from support.columns import columns_of
@@ -47,7 +47,7 @@ def as_columns(records: list[Record]) -> list[Columns]:
 
 
 def rows_after(log: list[tuple[list[Record], bool]], folder: Path) -> list[Record]:
-    newest, runs = Newest(KEYS), Runs(folder)
+    newest, runs = NewestPackedRows(KEYS), SortedRuns(folder)
     for records, spilled in log:
         for columns in as_columns(records):
             newest.fold(columns)
@@ -81,7 +81,7 @@ def test_a_tombstone_that_is_not_kept_in_a_run_would_bring_the_row_back(tmp_path
     """The negative control of the test above: it is the tombstone in the run that removes the row."""
     put, delete = as_columns([Record(b"a", b"1", 0, 0, 7)]), as_columns([Record(b"a", None, 0, 1, 7)])
     for keep, expected in ((True, []), (False, [b"a"])):
-        newest, runs = Newest([0]), Runs(tmp_path / "runs")
+        newest, runs = NewestPackedRows([0]), SortedRuns(tmp_path / "runs")
         newest.fold(put[0])
         runs.add(newest.take())
         newest.keep_tombstones = keep
@@ -96,7 +96,7 @@ def test_headers_that_are_not_read_with_the_columns_are_missing_in_the_rows(tmp_
     records = [Record(b"a", b"1", 0, 0, 7, (("trace", None),)), Record(b"b", b"2", 0, 1, 7)]
     assert rows_after([(records, False)], tmp_path / "runs") == records
     (columns,) = as_columns(records)
-    newest = Newest([0])
+    newest = NewestPackedRows([0])
     newest.fold(columns._replace(headers=None))
     assert [unpack_row(key, row) for key, row in in_key_order(newest.take())] != records
 
@@ -111,7 +111,7 @@ def test_a_live_key_in_two_partitions_is_found_and_a_deleted_one_is_none(tmp_pat
 
 
 def test_the_estimate_grows_with_keys_and_with_rows_that_grow_and_not_with_the_same_rows_again() -> None:
-    newest = Newest([0])
+    newest = NewestPackedRows([0])
 
     def fold_in(numbers: range, size: int) -> float:
         keys: list[bytes | None] = [b"%08d" % number for number in numbers]
@@ -134,7 +134,7 @@ def test_the_estimate_grows_with_keys_and_with_rows_that_grow_and_not_with_the_s
 
 
 def test_the_estimate_knows_of_headers() -> None:
-    newest = Newest([0])
+    newest = NewestPackedRows([0])
     newest.fold(columns_of(0, [Record(b"%d" % n, b"", 0, n, 7, (("trace", b"x" * 2000),)) for n in range(1000)]))
     assert newest.estimated_bytes() > 1000 * 2000
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from lastword.core.fold import fold
 from lastword.core.record import Record
-from lastword.replica.expired_rows import Leaving
+from lastword.replica.expired_rows import ExpiredRows
 from lastword.replica.store.apply_batch import Applied
-from lastword.replica.store.row_layout import PartitionPlace
+from lastword.replica.store.row_layout import PartitionState
 from lastword.replica.store.store import Store
 
 PARTITIONS = 3
@@ -51,19 +51,19 @@ class Log:
         self.starts = dict.fromkeys(range(PARTITIONS), 0)
         self.watched: dict[bytes | None, Record] = {}
         self._open()
-        self.store.apply([], {partition: PartitionPlace(position=0) for partition in self.ends})
+        self.store.apply([], {partition: PartitionState(position=0) for partition in self.ends})
 
     def _open(self) -> None:
         self.store = Store(self._folder, readable=lambda value: value != BAD)
         # A row at a time, and never a rest: so that anything may happen between two rows.
-        self.leaving = Leaving(self.store, rows_at_once=1, slice_s=0, rests=0)
+        self.leaving = ExpiredRows(self.store, rows_at_once=1, slice_s=0, pause_factor=0)
 
     def write(self, batch: list[Entry]) -> None:
         fresh, places = [], {}
         for key, value, partition, timestamp in batch:
             fresh.append(Record(key, value, partition, self.ends[partition], timestamp))
             self.ends[partition] += 1
-            places[partition] = self.store.places[partition]._replace(position=self.ends[partition])
+            places[partition] = self.store.partitions[partition]._replace(position=self.ends[partition])
         self.records += fresh
         self.watch(self.store.apply(fresh, places))
 
@@ -144,7 +144,7 @@ def test_the_rows_are_the_fold_of_what_the_log_holds(happenings: list[tuple[str,
             act(what)
         log.settle()
         assert disagreements(log) == []
-        assert all(place.topic_log_start == place.log_start for place in log.store.places.values())
+        assert all(place.topic_log_start == place.log_start for place in log.store.partitions.values())
 
 
 def test_the_oracle_objects_to_a_row_that_stayed_and_to_one_that_left_too_early() -> None:
@@ -155,7 +155,7 @@ def test_the_oracle_objects_to_a_row_that_stayed_and_to_one_that_left_too_early(
         assert disagreements(log) == ["rows", "watched rows", "count 3", "live rows by partition"]
         log.settle()
         assert disagreements(log) == []
-        log.watch(log.store.remove_left([(1, b"c")], {}))
+        log.watch(log.store.remove_expired([(1, b"c")], {}))
         assert "rows" in disagreements(log)
 
 
@@ -184,7 +184,7 @@ def test_deletes_by_leaving_are_in_no_log_so_the_place_says_until_where_they_are
         log.write([(b"a", b"1", 0, 0), (b"b", b"2", 1, 0), (b"c", b"3", 0, 0)])
         log.leave((0, 1))
         log.settle()
-        assert {p: place.swept_at for p, place in log.store.places.items()} == {0: 2, 1: -1, 2: -1}
+        assert {p: place.swept_at for p, place in log.store.partitions.items()} == {0: 2, 1: -1, 2: -1}
 
 
 def test_a_log_start_that_goes_back_with_a_change_of_leader_changes_nothing() -> None:
@@ -212,13 +212,13 @@ def full(tmp_path: Path) -> Iterator[Store]:
     """A thousand rows at the offsets 0 to 999."""
     store = Store(tmp_path, readable=lambda _: True)
     rows = [Record(b"%04d" % number, b"1", 0, number, 0) for number in range(1000)]
-    store.apply(rows, {0: PartitionPlace(position=1000)})
+    store.apply(rows, {0: PartitionState(position=1000)})
     yield store
     store.close()
 
 
 def test_a_slice_ends_when_its_time_is_over_or_enough_rows_are_removed(full: Store) -> None:
-    leaving = Leaving(full, slice_s=0.5, rows_at_once=30, clock=Clock())
+    leaving = ExpiredRows(full, slice_s=0.5, rows_at_once=30, clock=Clock())
     leaving.note({0: 200})
     assert leaving.step() is not None
     assert (len(full), str(full.log_start), str(full.topic_log_start)) == (970, "0:0", "0:200")
@@ -233,7 +233,7 @@ def test_a_slice_ends_when_its_time_is_over_or_enough_rows_are_removed(full: Sto
 
 def test_between_two_passes_it_rests_for_a_multiple_of_what_a_pass_took(full: Store) -> None:
     clock = Clock()
-    leaving = Leaving(full, slice_s=1e9, rows_at_once=10_000, rests=10, clock=clock)
+    leaving = ExpiredRows(full, slice_s=1e9, rows_at_once=10_000, pause_factor=10, clock=clock)
     leaving.note({0: 100})
     began = clock.now
     assert leaving.step() is not None
@@ -247,11 +247,11 @@ def test_between_two_passes_it_rests_for_a_multiple_of_what_a_pass_took(full: St
 
 
 def test_where_no_row_is_below_the_log_start_nothing_is_read(full: Store) -> None:
-    leaving = Leaving(full, slice_s=1e9, rows_at_once=10_000, rests=0)
+    leaving = ExpiredRows(full, slice_s=1e9, rows_at_once=10_000, pause_factor=0)
     leaving.note({0: 0})
     assert not leaving.is_behind_first_look
     # Every row is written again, so the lowest offset of a row is 1000.
-    full.apply([Record(b"%04d" % n, b"2", 0, 1000 + n, 0) for n in range(1000)], {0: PartitionPlace(position=2000)})
+    full.apply([Record(b"%04d" % n, b"2", 0, 1000 + n, 0) for n in range(1000)], {0: PartitionState(position=2000)})
     leaving.note({0: 10})
     assert leaving.step() is None
     assert (len(full), str(full.log_start)) == (1000, "0:10")
@@ -262,7 +262,7 @@ def test_where_no_row_is_below_the_log_start_nothing_is_read(full: Store) -> Non
 
 
 def test_what_left_before_the_first_look_is_removed_before_the_table_counts_as_settled(full: Store) -> None:
-    leaving = Leaving(full, rows_at_once=10_000, slice_s=1e9)
+    leaving = ExpiredRows(full, rows_at_once=10_000, slice_s=1e9)
     leaving.note({0: 5})
     behind = [leaving.is_behind_first_look]
     leaving.step()
@@ -273,10 +273,10 @@ def test_what_left_before_the_first_look_is_removed_before_the_table_counts_as_s
 
 
 def test_a_partition_that_is_added_during_a_pass_is_left_alone(full: Store) -> None:
-    leaving = Leaving(full, slice_s=1e9, rows_at_once=30)
+    leaving = ExpiredRows(full, slice_s=1e9, rows_at_once=30)
     leaving.note({0: 50})
     leaving.step()
-    full.apply([Record(b"zzz", b"1", 7, 0, 0)], {7: PartitionPlace(position=1)})
+    full.apply([Record(b"zzz", b"1", 7, 0, 0)], {7: PartitionState(position=1)})
     while leaving.is_under_way:
         leaving.step()
     assert full.get(b"zzz") == Record(b"zzz", b"1", 7, 0, 0)
