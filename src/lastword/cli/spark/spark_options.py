@@ -84,12 +84,11 @@ def running_spark(
         connection.reach()
     progress = ProgressLine()
     progress.step("starting Spark")
-    from pyspark import SparkContext
-
     from lastword.spark import stop
+    from lastword.spark.session.pyspark_private import active_context
     from lastword.spark.session.session import session
 
-    is_ours = SparkContext._active_spark_context is None
+    is_ours = active_context() is None
     # Spark's log would repeat every failure over many lines; whoever wants it sets the level.
     quiet = {"spark.log.level": "OFF"} if is_ours else {}
     settings = {**quiet, **options.settings(args.set, like="spark.driver.memory=8g")}

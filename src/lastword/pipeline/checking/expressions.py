@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -28,10 +27,11 @@ from pyspark.sql.types import (
 from lastword.core.nearest import did_you_mean
 from lastword.pipeline.checking.result_sizes import constant_of, unbounded
 from lastword.pipeline.checking.source_fields import RESERVED, SourceFields
-from lastword.pipeline.evaluation.names_in_sql import nodes_of
 from lastword.pipeline.plan.mistakes import Problem
 from lastword.spark.reading.json_text import is_json_kind
+from lastword.spark.session.catalyst import children, items, nodes_of
 from lastword.spark.session.failures import place_of, reason_of, told
+from lastword.spark.session.pyspark_private import analysed_plan, is_java_instance, jvm_of, sql_parser
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ class Expressions:
     def __init__(self, spark: SparkSession, source: SourceFields) -> None:
         self._spark = spark
         self._source = source
-        self._parser = spark._jsparkSession.sessionState().sqlParser()
+        self._parser = sql_parser(spark)
         self._frames: dict[Role, DataFrame] = {}
         self._found: dict[tuple[str, Role], tuple[Problem, ...]] = {}
         self._functions: list[str] = []
@@ -151,12 +151,12 @@ class Expressions:
 
     def _misfit(self, answer: DataFrame, role: Role) -> str | None:
         """Why an expression that Spark takes is not one that the pipeline takes."""
-        plan = answer._jdf.queryExecution().analyzed()
+        plan = analysed_plan(answer)
         for node in nodes_of(plan):
             # The frame itself has no node below it.
             if node.nodeName() != "Project" and node.children().size():
                 return _meant(_PLANS, str(node.nodeName())) or _WINDOW
-        patterns: Any = self._spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # type: ignore[union-attr]
+        patterns = jvm_of(self._spark).org.apache.spark.sql.catalyst.trees.TreePattern
         nodes = self._expressions_of(plan)
         if not plan.deterministic() or plan.containsPattern(patterns.CURRENT_LIKE()) or any(map(_changes, nodes)):
             return _CHANGING
@@ -174,7 +174,7 @@ class Expressions:
         if pattern is None:
             return None
         try:
-            self._spark._jvm.java.util.regex.Pattern.compile(str(pattern))  # type: ignore[union-attr]
+            jvm_of(self._spark).java.util.regex.Pattern.compile(str(pattern))
         except PySparkException as failure:
             why = str(failure).partition(" near index")[0]
             return f"the pattern {str(pattern)!r} is no regular expression of Java's ({why}): correct it"
@@ -182,12 +182,12 @@ class Expressions:
 
     def _expressions_of(self, plan: Any) -> list[Any]:
         """Every node of the expressions of a plan, and of what some of them stand for."""
-        found = [plan.expressions().apply(index) for index in range(plan.expressions().size())]
+        found = [*items(plan.expressions())]
         for node in found:  # grows while it is walked
             # to_date and its like stand for a cast.
-            if is_instance_of(self._spark._sc._gateway, node, _REPLACED):
+            if is_java_instance(self._spark, node, _REPLACED):
                 found.append(node.replacement())
-            found += [node.children().apply(index) for index in range(node.children().size())]
+            found += children(node)
         return found
 
     def _unknown(self, nodes: list[tuple[str, Any]], frame: DataFrame, text: str) -> Iterator[Problem]:

@@ -11,6 +11,8 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from lastword.spark.session.catalyst import children
+
 # As many characters or elements as one expression may ask for.
 _LARGEST = 1_000_000
 # By the name of a node in Spark's tree: the child that says how large it is. A negative number asks for nothing.
@@ -24,7 +26,7 @@ _NUMBER = f"write a number up to {_LARGEST:,} there"
 
 def unbounded(node: Any) -> str | None:
     """What to do about a node of Spark's tree whose size depends on a record; None if it does not, or not by much."""
-    kind, below = str(node.nodeName()), [node.children().apply(at) for at in range(node.children().size())]
+    kind, below = str(node.nodeName()), [*children(node)]
     if kind in _LENGTH:
         hint = None if _bound(below[_LENGTH[kind]]) <= _LARGEST else f"{_NUMBER}, or least(..., 1000)"
     elif kind in _PLACE:
@@ -52,7 +54,7 @@ def _bound(length: Any) -> float:
     if length.foldable():
         value = constant_of(length)
         return float(value) if isinstance(value, int | float) else 0.0
-    below = [_bound(length.children().apply(at)) for at in range(length.children().size())]
+    below = [_bound(child) for child in children(length)]
     kind = str(length.nodeName())
     if kind == "Cast":
         return below[0]

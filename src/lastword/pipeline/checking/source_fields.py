@@ -16,6 +16,7 @@ from lastword.core.nearest import did_you_mean
 from lastword.pipeline.plan.mistakes import Problem
 from lastword.spark.reading.json_text import is_json_kind
 from lastword.spark.session.failures import place_of, reason_of
+from lastword.spark.session.pyspark_private import sql_parser
 
 # What expressions know beside the fields, and where.
 RESERVED = {"rule": "the rule's name in key and value", "matched": "whether the rule matches in counters"}
@@ -87,7 +88,7 @@ def _field(spark: SparkSession, column: str, name: str, known: dict[str, StructF
         first = known[name.lower()].name
         return Problem(text=f"a second field {name!r}, which Spark can't tell from {first!r}: keep one of them")
     try:
-        parsed = spark._jsparkSession.sessionState().sqlParser().parseTableSchema(column)
+        parsed = sql_parser(spark).parseTableSchema(column)
         field = StructType.fromJson(json.loads(parsed.json()))[0]
         spark.range(0).select(F.from_json(F.lit("{}"), StructType([field])))
     except PySparkException as failure:

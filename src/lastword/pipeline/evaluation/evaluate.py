@@ -21,9 +21,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from lastword.pipeline.evaluation.guarding import Attempt, GuardedPart, failed_parts, one_line, tried
-from lastword.pipeline.evaluation.names_in_sql import nodes_of, with_name
+from lastword.pipeline.evaluation.names_in_sql import with_name
 from lastword.pipeline.evaluation.verdicts import SourceField
 from lastword.pipeline.plan.plan import Pipeline, Rule
+from lastword.spark.session.catalyst import nodes_of
+from lastword.spark.session.pyspark_private import sql_parser
 
 # The fields of a source keep their names, so columns of ours have others.
 _OURS = "__lastword_"
@@ -173,7 +175,7 @@ def source_schema(plan: Pipeline) -> StructType:
 
 def _steps(spark: SparkSession, expressions: Iterable[str]) -> Iterator[tuple[int, int] | None]:
     """What counters grow by for a match and for a miss; None where that depends on the record's fields, or fails."""
-    parser = spark._jsparkSession.sessionState().sqlParser()
+    parser = sql_parser(spark)
     of_truth = [[with_name(each, "matched", truth) for truth in ("true", "false")] for each in expressions]
     depends = [
         any(node.nodeName() == "UnresolvedAttribute" for node in nodes_of(parser.parseExpression(matched)))

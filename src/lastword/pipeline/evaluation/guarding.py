@@ -12,9 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
+
+from lastword.spark.session.catalyst import children
+from lastword.spark.session.pyspark_private import analysed_plan, jvm_of, set_active, sql_parser
 
 _RULES = "org.apache.spark.sql.catalyst.optimizer"
 _SETTINGS = {
@@ -72,15 +75,15 @@ class Attempt:
 
 def tried(frame: DataFrame, attempts: Sequence[Attempt]) -> list[Column]:
     """Their columns beside those of the frame, null where the SQL fails."""
-    spark, jvm = frame.sparkSession, cast("Any", frame.sparkSession._jvm)
+    spark, jvm = frame.sparkSession, jvm_of(frame.sparkSession)
     # Whether a sum may wrap is decided when it is parsed, by the session that is active.
-    jvm.SparkSession.setActiveSession(spark._jsparkSession)
-    parser = spark._jsparkSession.sessionState().sqlParser()
+    set_active(spark)
+    parser = sql_parser(spark)
     guard = jvm.org.apache.spark.sql.catalyst.expressions.TryEval
     column = jvm.org.apache.spark.sql.classic.ExpressionUtils.column
     parsed = [parser.parseExpression(attempt.sql) for attempt in attempts]
     named = [Column(column(tree)).alias(attempt.name) for tree, attempt in zip(parsed, attempts, strict=True)]
-    analysed = frame.select(*named)._jdf.queryExecution().analyzed().expressions()
+    analysed = analysed_plan(frame.select(*named)).expressions()
     columns = []
     for number, (tree, attempt) in enumerate(zip(parsed, attempts, strict=True)):
         # What a function is called in the file says little: decided is by what Spark makes of it.
@@ -93,8 +96,7 @@ def tried(frame: DataFrame, attempts: Sequence[Attempt]) -> list[Column]:
 
 def _within_bounds(jvm: Any, parser: Any, node: Any) -> Any:
     """The tree with an error wherever a function would get a number that it has no right answer for."""
-    tree, below = jvm.org.apache.spark.sql.catalyst.expressions, node.children()
-    old = [below.apply(at) for at in range(below.size())]
+    tree, old = jvm.org.apache.spark.sql.catalyst.expressions, [*children(node)]
     new = [_within_bounds(jvm, parser, each) for each in old]
     bounds = _BOUNDS.get(str(node.nodeName()))
     if bounds is not None:

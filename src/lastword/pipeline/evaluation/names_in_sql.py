@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
 # What may hold the name without meaning it: strings (raw ones end at the first quote), quoted names, comments.
 _APART = r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/"""
@@ -20,11 +18,3 @@ def with_name(expression: str, name: str, meaning: str) -> str:
         return meaning if apart is None or apart.lower() == quoted else apart
 
     return found.sub(put, expression)
-
-
-def nodes_of(tree: Any) -> Iterator[Any]:
-    """Every node of a tree of Spark's, from the root down."""
-    yield tree
-    below = tree.children()
-    for index in range(below.size()):
-        yield from nodes_of(below.apply(index))

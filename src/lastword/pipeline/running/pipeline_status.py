@@ -9,13 +9,12 @@ from collections.abc import Mapping
 
 from lastword.core.clock import now_ms
 from lastword.core.position import Position
+from lastword.core.rates import EventRate
 from lastword.core.shapes.pipeline_status import BatchStatus, PipelineEvent, PipelineStatus
 from lastword.pipeline.plan.plan import Pipeline
 from lastword.pipeline.running.counter_tables import sums
 from lastword.pipeline.running.progress import PartitionProgress, position_of
 
-# The rate is an average over this time.
-_RATE_S = 10.0
 # A status has the last events, no more than this.
 _EVENTS = 10
 
@@ -28,7 +27,7 @@ class RunStatus:
         self._lock = threading.Lock()
         self._progress: dict[int, PartitionProgress] = {}
         self._started_ms = now_ms()
-        self._batches: deque[tuple[float, int]] = deque()
+        self._rate = EventRate()
         self._events: deque[PipelineEvent] = deque(maxlen=_EVENTS)
         self._last = BatchStatus(tasks=0, records=0, seconds=0.0, latency_ms=None)
         self.records = 0
@@ -54,7 +53,7 @@ class RunStatus:
         with self._lock:
             self._progress = dict(progress)
             self.records += records
-            self._batches.append((time.monotonic(), records))
+            self._rate.add(time.monotonic(), records)
             latency_ms = None if newest_ms is None else now_ms() - newest_ms
             self._last = BatchStatus(tasks=tasks, records=records, seconds=round(seconds, 3), latency_ms=latency_ms)
 
@@ -79,7 +78,7 @@ class RunStatus:
                 emits=[*dict.fromkeys(rule.to for rule in self._plan.rules)],
                 position=str(position),
                 lag=lag,
-                rate=round(self._rate(), 1),
+                rate=self._rate.per_s(time.monotonic()),
                 valid=sum(each.valid for each in progress),
                 rejected=sum(each.rejected for each in progress),
                 tables={
@@ -90,9 +89,3 @@ class RunStatus:
                 batch=self._last,
                 events=list(self._events),
             )
-
-    def _rate(self) -> float:
-        now = time.monotonic()
-        while self._batches and self._batches[0][0] < now - _RATE_S:
-            self._batches.popleft()
-        return sum(records for _, records in self._batches) / _RATE_S

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections import deque
 from typing import Generic, TypeVar
 
 from msgspec import Struct
 
+from lastword.core.rates import RecentSamples
 from lastword.core.shapes.topics import MOST_SAMPLES
 
 EVERY_S = 10.0
-# The rate is taken over so many seconds, or over two looks where they are further apart.
-_RATE_S = 10.0
 _UNKNOWN = -1
 
 
@@ -39,25 +37,23 @@ class Samples(Generic[_Sample]):
 
 
 class Growth:
-    """How fast a number grows."""
+    """How fast a number grows, over the last ten seconds, or over two looks that are further apart."""
 
     def __init__(self) -> None:
-        self._seen: deque[tuple[float, int]] = deque()
+        self._samples = RecentSamples[int]()
 
     def seen(self, at_s: float, number: int | None) -> None:
         if number is None:
-            # Anew, and as a whole: others read it meanwhile. How fast it grew before is not how fast it grows.
-            self._seen = deque()
+            # How fast it grew before is not how fast it grows.
+            self._samples.clear()
             return
-        self._seen.append((at_s, number))
-        while len(self._seen) > 2 and self._seen[1][0] <= at_s - _RATE_S:
-            self._seen.popleft()
+        self._samples.add(at_s, number)
 
     @property
     def per_s(self) -> float | None:
         """None until it was seen twice, and while it is not known."""
-        seen = self._seen
-        if len(seen) < 2:
+        ends = self._samples.ends
+        if ends is None:
             return None
-        (first_s, first), (last_s, last) = seen[0], seen[-1]
+        (first_s, first), (last_s, last) = ends
         return round(max(0, last - first) / max(last_s - first_s, 0.001), 1)

@@ -15,7 +15,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lastword.core.errors import BadInput
-from lastword.spark.query.statements import Statement, nodes_of, simple_name
+from lastword.spark.query.statements import Statement, plan_nodes
+from lastword.spark.session.catalyst import class_name, items
+from lastword.spark.session.pyspark_private import session_state
 
 # What a query is made of, as the parser gives it. Where one of these has expressions is known (see `_expressions`).
 _OPERATORS = frozenset(
@@ -75,7 +77,7 @@ class Reach:
     def check_parsed(self, statement: Statement, topics: Collection[str]) -> None:
         """Refuses, before anything is looked up, every name and function that is not known to be harmless."""
         for node in statement.nodes:
-            kind = simple_name(node)
+            kind = class_name(node)
             if kind not in _OPERATORS:
                 raise _refused(f"{kind} in it")
             if kind == "UnresolvedRelation":
@@ -95,7 +97,7 @@ class Reach:
     def check_analysed(self, plan: Any, topics: Collection[str]) -> None:
         """Refuses a plan with rows from elsewhere than these topics, or with an expression that runs code."""
         for node in _nodes_above_views(plan, topics):
-            kind = simple_name(node)
+            kind = class_name(node)
             is_source = not node.children().size() and kind not in _SOURCES
             if is_source and not (self.allow_files and kind in _FILE_SOURCES):
                 raise _refused(f"{kind} in it")
@@ -121,7 +123,7 @@ class Reach:
             return
         # One name in brackets, or several with commas between.
         name = str(expression["nameParts"])[1:-1] if "nameParts" in expression else expression["name"]["funcName"]
-        found = self.spark._jsparkSession.sessionState().catalog().lookupBuiltinOrTempFunction(name)
+        found = session_state(self.spark).catalog().lookupBuiltinOrTempFunction(name)
         if not found.isDefined():
             if ", " in name:
                 raise _refused(f"the function {name.replace(', ', '.')}", "write it without a catalog")
@@ -155,19 +157,17 @@ def _nodes_above_views(plan: Any, topics: Collection[str]) -> Iterator[Any]:
     """The nodes of an analysed plan, but for the views over these topics and what is below them."""
 
     def is_ours(node: Any) -> bool:
-        return simple_name(node) == "View" and node.isTempView() and str(node.desc().identifier().table()) in topics
+        return class_name(node) == "View" and node.isTempView() and str(node.desc().identifier().table()) in topics
 
-    return nodes_of(plan, is_left_out=is_ours)
+    return plan_nodes(plan, is_left_out=is_ours)
 
 
 def _expressions(node: Any, but_for: str | None = None) -> Iterator[dict[str, Any]]:
     """Every expression of a node as JSON, those below others too; not those inside the field `but_for`."""
-    found = node.expressions()
-    own = [found.apply(index) for index in range(found.size())]
-    if simple_name(node) == "WithWindowDefinition":
+    own = [*items(node.expressions())]
+    if class_name(node) == "WithWindowDefinition":
         # In a map, where the node itself does not find them.
-        windows = node.windowDefinitions().values().toSeq()
-        own += [windows.apply(index) for index in range(windows.size())]
+        own += items(node.windowDefinitions().values().toSeq())
     for expression in own:
         yield from _objects(json.loads(expression.toJSON()), but_for)
 
@@ -185,7 +185,7 @@ def _objects(value: Any, but_for: str | None) -> Iterator[dict[str, Any]]:
 
 
 def _parts(name: Any) -> list[str]:
-    return [str(name.apply(index)) for index in range(name.size())]
+    return [str(part) for part in items(name)]
 
 
 def _refused(what: str, next_step: str = "name topics alone (SHOW TABLES lists them)") -> BadInput:

@@ -7,14 +7,15 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lastword.spark.query.export_folder import MARKER, refuse_what_is_there
+from lastword.spark.session.pyspark_private import jvm_of, session_state
 
 
 class RemoteFolder:
     def __init__(self, spark: SparkSession, url: str) -> None:
         self._url = url
-        self._path: Any = spark._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
+        self._path: Any = jvm_of(spark).org.apache.hadoop.fs.Path
         self._root = self._path(url)
-        self._files: Any = self._root.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+        self._files: Any = self._root.getFileSystem(session_state(spark).newHadoopConf())
 
     def names(self) -> list[str]:
         """What the folder holds; nothing when it is not there."""

@@ -19,6 +19,7 @@ from lastword.spark.query.statements import Statement, analysed, analysed_inner,
 from lastword.spark.reading.offset_range import At, captured_span
 from lastword.spark.reading.table import table_of
 from lastword.spark.session.failures import one_line_failures, told
+from lastword.spark.session.pyspark_private import analysed_plan, set_active
 from lastword.spark.session.session import connection_of
 
 _QUERY = "the query"
@@ -61,7 +62,7 @@ def answer(spark: SparkSession, query: str, reading: Reading = Reading()) -> Que
         reach.check_parsed(statement, topics.known)
         if statement.is_about_query or not statement.is_told:
             rows = topics.analysed(lambda: (analysed_inner if statement.is_told else analysed)(spark, query))
-            reach.check_analysed(rows._jdf.queryExecution().analyzed(), topics.positions)
+            reach.check_analysed(analysed_plan(rows), topics.positions)
         if statement.is_told:
             rows = topics.analysed(lambda: analysed(spark, query))
     unused = sorted(str(topic) for topic in reading.schemas if topic is not None and topic not in topics.positions)
@@ -74,7 +75,7 @@ def answer(spark: SparkSession, query: str, reading: Reading = Reading()) -> Que
 def _no_substitution(spark: SparkSession) -> Iterator[None]:
     """In the block ${env:NAME}, ${system:NAME} and ${spark.NAME} in a query are what they look like: text."""
     # The parser takes the settings of the active session, whichever it belongs to.
-    spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)  # type: ignore[union-attr]
+    set_active(spark)
     before = spark.conf.get(_SUBSTITUTION) or "true"
     spark.conf.set(_SUBSTITUTION, "false")
     try:

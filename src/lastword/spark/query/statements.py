@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.java_gateway import is_instance_of
 from pyspark.sql import DataFrame, SparkSession
 
 from lastword.core.errors import BadInput
+from lastword.spark.session.catalyst import class_name, items, nodes_of
+from lastword.spark.session.pyspark_private import frame_of, is_java_instance, sql_parser
 
 _READS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN")
 _FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(\w*)", re.DOTALL)
@@ -46,19 +47,19 @@ class Statement:
     @property
     def is_told(self) -> bool:
         """Whether it tells something (SHOW, DESCRIBE, EXPLAIN), and is no query itself."""
-        return simple_name(self.plan) in _TELLS
+        return class_name(self.plan) in _TELLS
 
     @property
     def tables_pattern(self) -> str | None:
         """The pattern of SHOW TABLES, `*` without one; None for any other query."""
-        if simple_name(self.plan) != "ShowTables":
+        if class_name(self.plan) != "ShowTables":
             return None
         pattern = self.plan.pattern()
         return str(pattern.get()) if pattern.isDefined() else "*"
 
     def relations(self) -> set[str]:
         """The names in it that stand where a table is expected, but for those of several parts."""
-        named = [node for node in self.nodes if simple_name(node) in ("UnresolvedRelation", "UnresolvedTableOrView")]
+        named = [node for node in self.nodes if class_name(node) in ("UnresolvedRelation", "UnresolvedTableOrView")]
         parts = [node.multipartIdentifier() for node in named]
         return {str(name.head()) for name in parts if name.size() == 1}
 
@@ -71,32 +72,27 @@ def parsed(spark: SparkSession, query: str) -> Statement:
         _parse(spark, query)
         raise _refused(word[1])
     plan = _parse(spark, query)
-    nodes = tuple(nodes_of(plan))
-    gateway = spark.sparkContext._gateway
+    nodes = tuple(plan_nodes(plan))
     for node in nodes:
-        is_told = node is plan and simple_name(node) in _TELLS
-        if not is_told and any(is_instance_of(gateway, node, kind) for kind in _ACTS):
-            raise _refused(_words(simple_name(node)))
+        is_told = node is plan and class_name(node) in _TELLS
+        if not is_told and any(is_java_instance(spark, node, kind) for kind in _ACTS):
+            raise _refused(_words(class_name(node)))
     return Statement(plan=plan, nodes=nodes)
 
 
 def analysed(spark: SparkSession, query: str) -> DataFrame:
     """The rows of a query, analysed and not computed; what tells something has been told."""
     # Parsed each time, because an analysis that fails leaves its mark on the plan.
-    return _frame(spark, _parse(spark, query))
+    return frame_of(spark, _parse(spark, query))
 
 
 def analysed_inner(spark: SparkSession, query: str) -> DataFrame:
     """The query that another tells about: EXPLAIN would show the failure to analyse it as if it were the plan."""
-    return _frame(spark, _inner(_parse(spark, query)))
-
-
-def _frame(spark: SparkSession, plan: Any) -> DataFrame:
-    return DataFrame(spark._jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)  # type: ignore[union-attr]
+    return frame_of(spark, _inner(_parse(spark, query)))
 
 
 def _parse(spark: SparkSession, query: str) -> Any:
-    return spark._jsparkSession.sessionState().sqlParser().parsePlan(query)
+    return sql_parser(spark).parsePlan(query)
 
 
 def _refused(what: str) -> BadInput:
@@ -106,20 +102,20 @@ def _refused(what: str) -> BadInput:
     )
 
 
-def nodes_of(plan: Any, is_left_out: Callable[[Any], bool] = lambda _: False) -> Iterator[Any]:
+def plan_nodes(plan: Any, is_left_out: Callable[[Any], bool] = lambda _: False) -> Iterator[Any]:
     """The plan and everything below it: children, WITH's queries, and subqueries inside expressions."""
-    if is_left_out(plan):
-        return
-    yield plan
-    if (inner := _inner(plan)) is not None:
-        yield from nodes_of(inner, is_left_out)
-    for plans in (plan.children(), plan.innerChildren(), plan.subqueries()):
-        for index in range(plans.size()):
-            yield from nodes_of(plans.apply(index), is_left_out)
+
+    def below(node: Any) -> Iterator[Any]:
+        if (inner := _inner(node)) is not None and not is_left_out(inner):
+            yield inner
+        for plans in (node.children(), node.innerChildren(), node.subqueries()):
+            yield from (each for each in items(plans) if not is_left_out(each))
+
+    return iter(()) if is_left_out(plan) else nodes_of(plan, below)
 
 
 def _inner(plan: Any) -> Any:
-    name = _TELLS.get(simple_name(plan))
+    name = _TELLS.get(class_name(plan))
     return getattr(plan, name)() if name else None
 
 
@@ -127,8 +123,3 @@ def _words(name: str) -> str:
     """INSERT INTO, for InsertIntoStatement."""
     words = re.findall("[A-Z][a-z]+", name)
     return " ".join(word.upper() for word in words if word not in ("Statement", "Command"))
-
-
-def simple_name(node: Any) -> str:
-    """The name of its class."""
-    return str(node.getClass().getName()).rpartition(".")[2].rstrip("$")

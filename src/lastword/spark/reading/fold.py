@@ -5,6 +5,9 @@ over them twice, like Kafka's own cleaner: the first pass finds the newest offse
 alone, and marks it in a map of bits; the second drops every record whose bit is not set. What is left, the newest
 records and a few that share a bit with one, is sorted: so no value that was overwritten crosses a shuffle, and a
 shared bit can't cost a key.
+
+There is a second fold, `partition_fold`, for a table that is read from Kafka: it shuffles and sorts nothing, but needs
+all records of a partition in offset order, which records from files do not have. `shown_rows` here serves both.
 """
 
 from __future__ import annotations

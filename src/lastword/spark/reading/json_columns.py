@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from lastword.core.errors import BadInput
+from lastword.spark.session.pyspark_private import analysed_plan, java_frame, java_session, jvm_of, set_active
 
 _RESERVED = ("key", "partition", "offset", "timestamp", "headers", "decode_error")
 _UNREADABLE = "__unreadable"
@@ -83,17 +82,16 @@ def _inferred(rows: DataFrame) -> list[StructField]:
     """The fields of all values that are objects, in the order of their names."""
     spark = rows.sparkSession
     objects = rows.where(F.ltrim("value").startswith("{")).select("value")
-    jvm: Any = spark._jvm
     # A session of its own, where Name and name are two fields: else Spark keeps one of them, and says nothing.
-    exact = spark._jsparkSession.cloneSession()
+    exact = java_session(spark).cloneSession()
     exact.conf().set("spark.sql.caseSensitive", True)
-    values = jvm.org.apache.spark.sql.classic.Dataset.ofRows(exact, objects._jdf.queryExecution().analyzed())
+    jvm = jvm_of(spark)
+    values = java_frame(exact, analysed_plan(objects), jvm)
     strings = getattr(values, "as")(jvm.org.apache.spark.sql.Encoders.STRING())
     # What the tasks have found is put together by the settings of whichever session is the active one.
-    sessions = jvm.org.apache.spark.sql.classic.SparkSession
-    sessions.setActiveSession(exact)
+    set_active(spark, exact)
     try:
         found = DataFrame(exact.read().json(strings), spark).schema
     finally:
-        sessions.setActiveSession(spark._jsparkSession)
+        set_active(spark)
     return [field for field in found if field.name != "_corrupt_record"]

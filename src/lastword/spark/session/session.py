@@ -10,7 +10,6 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from lastword.core.errors import BadInput, LastwordError
@@ -28,6 +27,7 @@ from lastword.spark.session.driver import (
     spark_archive,
 )
 from lastword.spark.session.jvm_errors import JvmErrors, java_text, reason_of
+from lastword.spark.session.pyspark_private import active_context, launch_jvm
 from lastword.spark.session.settings import LOOPBACK, checked, checked_master, is_local, session_settings
 from lastword.spark.session.shutdown import end_jvm, handle_interrupts, watched
 
@@ -133,7 +133,7 @@ def _started(
     errors = JvmErrors()
     try:
         with watched(archive, errors, tell, scratch), java_text():
-            gateway = launch_gateway(conf, {"stderr": errors.writer})  # type: ignore[no-untyped-call]
+            gateway = launch_jvm(conf, stderr=errors.writer)
             errors.launched()
             context = SparkContext(gateway=gateway, conf=conf, environment=to_executors)
             handle_interrupts()
@@ -151,7 +151,7 @@ def _running(connection: Connection, asked: _SessionRequest) -> SparkSession | N
     """The session of this process; BadInput when it can't serve what is asked."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         raise BadInput("lastword starts Spark's JVM itself: run the program with python and not with spark-submit")
-    context = SparkContext._active_spark_context
+    context = active_context()
     if context is None:
         return None
     if context not in _connections:

@@ -21,10 +21,11 @@ from types import FrameType
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark import SparkContext, java_gateway
-from pyspark.sql import SparkSession, SQLContext
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from lastword.jvm.class_archive import ClassArchive
+from lastword.spark.session import pyspark_private
 from lastword.spark.session.jvm_errors import JvmErrors
 
 # The JVM takes well under a second to end; the first one on a machine also writes its class archive.
@@ -49,13 +50,16 @@ class _Life:
     process: subprocess.Popen[bytes] | None = None
     interrupted: bool = False
 
+    def launched(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+
 
 _life: _Life | None = None
 
 
 def stop(spark: SparkSession) -> None:
     """Ends the session and its JVM, and returns when that is gone; another session may be made afterwards."""
-    gateway = SparkContext._gateway
+    gateway = pyspark_private.gateway()
     # A JVM that has died can't be asked to stop anything, and PySpark would warn of it.
     try:
         if gateway is not None and gateway.proc.poll() is None:
@@ -75,7 +79,7 @@ def watched(
     _life = _Life(archive=archive, errors=errors, tell=tell, scratch=scratch, before=before, owner=os.getpid())
     handle_interrupts()
     try:
-        with _process_known(_life):
+        with pyspark_private.launched_process(_life.launched):
             yield
     except BaseException:
         _life.interrupted = True
@@ -89,27 +93,9 @@ def handle_interrupts() -> None:
         _on_ctrl_c(_on_interrupt if callable(_life.before) else _life.before)
 
 
-@contextmanager
-def _process_known(life: _Life) -> Iterator[None]:
-    """PySpark shows the process that it starts only when that one has answered: too late for whoever interrupts it."""
-    module: Any = java_gateway
-    popen = module.Popen
-
-    def started(*words: Any, **options: Any) -> subprocess.Popen[bytes]:
-        process: subprocess.Popen[bytes] = popen(*words, **options)
-        life.process = process
-        return process
-
-    module.Popen = started
-    try:
-        yield
-    finally:
-        module.Popen = popen
-
-
 def jvm_has_ended() -> bool:
     """Whether the JVM of this process was there and is gone; to be asked when a call has failed."""
-    gateway = SparkContext._gateway
+    gateway = pyspark_private.gateway()
     if gateway is None:
         return False
     with suppress(subprocess.TimeoutExpired):
@@ -121,7 +107,7 @@ def jvm_has_ended() -> bool:
 def end_jvm() -> None:
     """Ends the JVM and returns when it is gone; nothing when there is none."""
     global _life  # noqa: PLW0603
-    life, gateway = _life, SparkContext._gateway
+    life, gateway = _life, pyspark_private.gateway()
     # A forked child has what we have, and not what it is about.
     if life is not None and life.owner != os.getpid():
         return
@@ -130,15 +116,14 @@ def end_jvm() -> None:
     process = gateway.proc if gateway is not None else life.process if life is not None else None
     try:
         if gateway is not None:
-            _stop_listening(SparkContext._active_spark_context)
-            # py4j tells the JVM, in a thread of its own, which objects are garbage, and logs a stack if it is gone.
-            gateway._gateway_client.garbage_collect_object = _say_nothing
+            _stop_listening(pyspark_private.active_context())
+            pyspark_private.ignore_garbage(gateway)
         if process is not None:
             _tell_of_archive(life, process)
             status = _ended(process, _patience(life))
     finally:
         if gateway is not None:
-            _forget()
+            pyspark_private.forget_jvm()
             # After the JVM, because a connection that was interrupted would wait for an answer of it.
             gateway.shutdown()
         if life is not None:
@@ -196,19 +181,9 @@ def _ended(process: subprocess.Popen[bytes], patience_s: float) -> int:
 
 def _stop_listening(context: SparkContext | None) -> None:
     """What the JVM sends its counters to: it would print a stack when the JVM ends first."""
-    server = _listener(context)
+    server = pyspark_private.counters_server(context)
     if server is not None:
         server.shutdown()
-
-
-def _forget() -> None:
-    """PySpark's memory of a JVM that is gone; else the next session would ask it."""
-    SparkContext._gateway = None
-    SparkContext._jvm = None
-    SparkContext._active_spark_context = None
-    SparkSession._instantiatedSession = None
-    SparkSession._activeSession = None
-    SQLContext._instantiatedContext = None
 
 
 def _on_ctrl_c(handler: _Handler) -> None:
@@ -222,9 +197,8 @@ def _on_interrupt(number: int, frame: FrameType | None) -> None:
 
     PySpark's own handler cancels them in this thread, on the connection that waits for the job: it waits for its end.
     """
-    context, life = SparkContext._active_spark_context, _life
-    # One that is still being made is the active one already, and has no jobs.
-    if context is not None and hasattr(context, "_jsc"):
+    context, life = pyspark_private.active_context(), _life
+    if context is not None and pyspark_private.has_jobs(context):
         threading.Thread(target=_cancel_jobs, args=(context,), daemon=True).start()
     if life is None:
         raise KeyboardInterrupt
@@ -239,15 +213,10 @@ def hush_lost_jvm() -> None:
     # With its stack, as an error: twice, once as nobody's.
     logging.getLogger("py4j").propagate = False
     logging.getLogger().addFilter(_is_not_py4j)
-    server = _listener(SparkContext._active_spark_context)
+    server = pyspark_private.counters_server(pyspark_private.active_context())
     if server is not None:
         # It prints the stack of a connection that has ended.
         server.handle_error = _say_nothing
-
-
-def _listener(context: SparkContext | None) -> Any:
-    """What the JVM sends its counters to; None where there is none, and in a context that is still being made."""
-    return getattr(context, "_accumulatorServer", None)
 
 
 def _is_not_py4j(record: logging.LogRecord) -> bool:

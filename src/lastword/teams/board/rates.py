@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 
-_OVER_S = 10.0
+from lastword.core.rates import RecentSamples
+
 _LEAST_S = 1.0
 
 
@@ -14,20 +14,21 @@ class Rates:
 
     def __init__(self, *, absent: int | None = None) -> None:
         self._absent = absent
-        self._samples: deque[tuple[float, Mapping[str, int]]] = deque()
+        self._samples = RecentSamples[Mapping[str, int]]()
+        self._noted_at: float | None = None
 
     def note(self, now: float, counters: Mapping[str, int]) -> None:
-        if self._samples and now - self._samples[-1][0] < 0.5:
+        if self._noted_at is not None and now - self._noted_at < 0.5:
             return
-        self._samples.append((now, dict(counters)))
-        while len(self._samples) > 2 and self._samples[1][0] <= now - _OVER_S:
-            self._samples.popleft()
+        self._noted_at = now
+        self._samples.add(now, dict(counters))
 
     def of(self, name: str) -> float | None:
         """A second; None while it was not watched for long enough, and for a counter that went back."""
-        if not self._samples:
+        ends = self._samples.ends
+        if ends is None:
             return None
-        (began, first), (ended, last) = self._samples[0], self._samples[-1]
+        (began, first), (ended, last) = ends
         was, is_now = first.get(name, self._absent), last.get(name, self._absent)
         if ended - began < _LEAST_S or was is None or is_now is None or is_now < was:
             return None
