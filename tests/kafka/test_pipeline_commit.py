@@ -46,7 +46,7 @@ def taking(monkeypatch: pytest.MonkeyPatch) -> Taking:
 def task(connection: Connection, topic_name: str) -> Iterator[CommitTask]:
     """Both partitions of its source have a progress at offset 3, which the changelog has at offset 0."""
     names = {name: f"{topic_name}-{name}" for name in ("actions", "others", "app-rejects")}
-    outlet = replace(
+    output_topics = replace(
         OUTPUT_TOPICS,
         rejects=names["app-rejects"],
         rules=tuple((name, names[topic]) for name, topic in OUTPUT_TOPICS.rules),
@@ -61,7 +61,12 @@ def task(connection: Connection, topic_name: str) -> Iterator[CommitTask]:
         assert holder.write([], progress_record(changelog, partition, BEGINNING)) == 0
         holder.close()
     yield CommitTask(
-        connection=connection, app=topic_name, changelog=changelog, outlet=outlet, generation=1, owner="me"
+        connection=connection,
+        app=topic_name,
+        changelog=changelog,
+        output_topics=output_topics,
+        generation=1,
+        owner="me",
     )
     for name in (*names.values(), changelog):
         delete_topic(connection, name)
@@ -78,7 +83,7 @@ def run(
 
 
 def emitted(task: CommitTask) -> list[tuple[bytes | None, bytes | None]]:
-    topic = task.outlet.rules[0][1]
+    topic = task.output_topics.rules[0][1]
     wait_for_markers(task.connection, topic)
     records = [record for part in read_log(task.connection, topic) for record in part]
     return [(record.value, dict(record.headers)["source"]) for record in records]
@@ -150,7 +155,7 @@ def test_a_reader_that_breaks_off_moves_no_progress_past_what_it_gave(task: Comm
     cut = [batch(valid(3, (0, b"a"))), batch({**end(9), "partition": 0})]
     shares = Shares([Share(1, 3, 9, 0), Share(0, 3, 9, 0)], is_only_task=True)
 
-    with pytest.raises(LastwordError, match=r"users\[1\]: its reader ended before offset 9"):
+    with pytest.raises(LastwordError, match=r"users\[1\]: the reader stopped before offset 9"):
         list(task.results(shares, iter(cut)))
     assert emitted(task) == []
     done = run(task, [Share(1, 3, 9, 0)], batch(valid(3, (0, b"a")), valid(5, (0, b"b"))))[1]
@@ -184,7 +189,7 @@ def test_a_worker_that_keeps_its_id_sees_that_the_changelog_was_made_again(
 
 
 def test_partitions_of_a_task_share_what_may_be_held(task: CommitTask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lastword.pipeline.running.task, "_PORTION_BYTES", 1000)
+    monkeypatch.setattr(lastword.pipeline.running.task, "_TRANSACTION_BYTES", 1000)
     small, large = {**valid(3, (0, b"a" * 300)), "partition": 0}, valid(3, (0, b"b" * 900))
 
     def broken() -> Iterator[pyarrow.RecordBatch]:
@@ -198,7 +203,7 @@ def test_partitions_of_a_task_share_what_may_be_held(task: CommitTask, monkeypat
 
 
 def test_a_share_that_begins_after_the_progress_is_refused(task: CommitTask) -> None:
-    with pytest.raises(HistoryLost, match=r"from offset 4 on, and its progress says 3"):
+    with pytest.raises(HistoryLost, match=r"from offset 4, but its progress is 3"):
         run(task, [Share(1, 4, 6, 0)], batch(valid(4, (0, b"a"))))
 
     assert emitted(task) == []
@@ -219,9 +224,9 @@ def test_how_many_tasks_ever_shared_the_work_is_committed_with_it(task: CommitTa
     later = run(task, [Share(1, 4, 5, report["offset"])], batch(valid(4, (0, b"b"))))[1]
 
     assert (json.loads(report["progress"])["most_tasks"], later["progress"]["most_tasks"]) == (3, 3)
-    kept = newest_progress(task.connection, task.changelog, 1)
-    assert kept is not None
-    assert kept.progress.most_tasks == 3
+    stored = newest_progress(task.connection, task.changelog, 1)
+    assert stored is not None
+    assert stored.progress.most_tasks == 3
 
 
 def test_a_task_of_another_start_of_the_driver_takes_the_ids_anew(task: CommitTask, taking: Taking) -> None:
@@ -231,20 +236,20 @@ def test_a_task_of_another_start_of_the_driver_takes_the_ids_anew(task: CommitTa
     assert len(taking.ids) == 2
 
 
-def test_a_large_share_is_committed_in_portions_and_a_second_attempt_writes_the_rest(
+def test_a_large_share_is_committed_in_parts_and_a_second_attempt_writes_the_rest(
     task: CommitTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lastword.pipeline.running.task, "_PORTION_RECORDS", 2)
-    portions = [batch(valid(3, (0, b"a")), valid(4, (0, b"b"))), batch(valid(5, (0, b"c"))), batch(valid(6, (0, b"d")))]
+    monkeypatch.setattr(lastword.pipeline.running.task, "_TRANSACTION_RECORDS", 2)
+    batches = [batch(valid(3, (0, b"a")), valid(4, (0, b"b"))), batch(valid(5, (0, b"c"))), batch(valid(6, (0, b"d")))]
 
     def broken() -> Iterator[pyarrow.RecordBatch]:
-        yield portions[0]
+        yield batches[0]
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
         list(task.results(Shares([Share(1, 3, 7, 0)], is_only_task=True), broken()))
     assert [value for value, _ in emitted(task)] == [b"a", b"b"]
-    done = run(task, [Share(1, 3, 7, 0)], *portions)[1]
+    done = run(task, [Share(1, 3, 7, 0)], *batches)[1]
 
     assert [value for value, _ in emitted(task)] == [b"a", b"b", b"c", b"d"]
     assert (done["records"], done["progress"]["next_offset"]) == (2, 7)

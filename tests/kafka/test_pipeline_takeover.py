@@ -86,14 +86,14 @@ def test_each_takeover_has_the_next_generation_and_goes_on_where_the_last_one_wa
 ) -> None:
     produce(connection, plan, 10)
     first = take_over(connection, plan, owner="one")
-    reached = replace(first.kept[1].progress, next_offset=4, valid=4)
+    reached = replace(first.stored[1].progress, next_offset=4, valid=4)
     write_progress(connection, plan, 1, reached)
 
     second = take_over(connection, plan, owner="two")
 
     assert (first.generation, dict(first.position)) == (1, {0: 0, 1: 0})
     assert (second.generation, dict(second.position)) == (2, {0: 0, 1: 4})
-    assert second.kept[1].progress == replace(reached, generation=2, owner="two")
+    assert second.stored[1].progress == replace(reached, generation=2, owner="two")
 
 
 def test_a_driver_that_was_replaced_is_told_and_takes_no_id_from_its_successor(
@@ -112,7 +112,7 @@ def test_a_driver_that_was_replaced_is_told_and_takes_no_id_from_its_successor(
 def test_a_takeover_that_was_cut_off_is_done_again_by_its_own_driver(connection: Connection, plan: Pipeline) -> None:
     begun = take_over(connection, plan, owner="one")
     # The next one died after its first partition.
-    write_progress(connection, plan, 0, replace(begun.kept[0].progress, generation=begun.generation + 1))
+    write_progress(connection, plan, 0, replace(begun.stored[0].progress, generation=begun.generation + 1))
 
     again = take_over(connection, plan, owner="one", mine=begun.generation)
 
@@ -132,28 +132,28 @@ def test_a_choice_says_where_a_new_pipeline_begins_and_added_partitions_begin_wi
 def test_a_source_that_ends_before_what_was_read_is_not_read_again(connection: Connection, plan: Pipeline) -> None:
     produce(connection, plan, 10)
     begun = take_over(connection, plan, owner="one")
-    write_progress(connection, plan, 0, replace(begun.kept[0].progress, next_offset=9))
+    write_progress(connection, plan, 0, replace(begun.stored[0].progress, next_offset=9))
 
-    with pytest.raises(SourceGap, match=r"it ends at 5, and was read up to 9 before: records were lost.*--from latest"):
+    with pytest.raises(SourceGap, match=r"partition ends at 5, but was read up to 9: records were lost.*--from latest"):
         take_over(connection, plan, owner="two")
     taken = take_over(connection, plan, owner="three", choice="earliest")
 
     assert dict(taken.position) == {0: 5, 1: 0}
     (line,) = taken.skipped
-    assert line.endswith("records were lost: it goes on at offset 5, as chosen")
+    assert line.endswith("records were lost: reading continues at offset 5, as chosen")
 
 
 def test_the_progress_of_a_partition_is_the_last_one_that_was_committed(connection: Connection, plan: Pipeline) -> None:
     taken = take_over(connection, plan, owner="one")
     holder = Transactions(connection, transactional_id(plan.app, 0))
-    later = replace(taken.kept[0].progress, next_offset=7)
+    later = replace(taken.stored[0].progress, next_offset=7)
     record = progress_record(plan.changelog, 0, later)
     offset = holder.write([], record)
     with pytest.raises(TypeError):
         holder.write([record], OutgoingRecord(plan.changelog, 5, partition=0))  # type: ignore[arg-type]
     holder.close()
 
-    for start in (None, taken.kept[0].offset, offset):
+    for start in (None, taken.stored[0].offset, offset):
         found = newest_progress(connection, plan.changelog, 0, start=start)
         assert found is not None
         assert (found.progress, found.offset) == (later, offset)
@@ -164,7 +164,7 @@ def test_a_driver_whose_changelog_has_lost_what_it_reached_does_not_begin_again(
 ) -> None:
     produce(connection, plan, 10)
     taken = take_over(connection, plan, owner="one")
-    before = {partition: kept.progress for partition, kept in taken.kept.items()}
+    before = {partition: stored.progress for partition, stored in taken.stored.items()}
     write_progress(connection, plan, 0, replace(before[0], next_offset=1))
     reached = {**before, 0: replace(before[0], next_offset=2)}
 

@@ -12,8 +12,8 @@ class Log:
     def __init__(self) -> None:
         self.ends: dict[int, int] | None = {0: 5, 1: 5}
         self.now = 100.0
-        self.told: list[str] = []
-        self.looked = LogEnds("users", self._ask, self.told.append, patience_s=30, clock=lambda: self.now)
+        self.events: list[str] = []
+        self.looked = LogEnds("users", self._ask, self.events.append, patience_s=30, clock=lambda: self.now)
 
     def _ask(self) -> dict[int, int]:
         if self.ends is None:
@@ -50,16 +50,16 @@ def test_a_log_that_stays_shorter_than_what_was_read_is_an_error() -> None:
     for log.now in (100.0, 110.0):
         assert log.looked.past({0: 6, 1: 4}) == {1: 5}
     log.now = 110.1
-    with pytest.raises(HistoryLost, match=r"users\[0\] ends at 5, and was read up to 6"):
+    with pytest.raises(HistoryLost, match=r"users\[0\] ends at 5, but was read up to 6"):
         log.looked.past({0: 6, 1: 4})
 
 
-def test_a_log_that_was_shorter_for_a_while_is_told() -> None:
+def test_a_log_that_was_shorter_for_a_while_is_an_event() -> None:
     log = Log()
     log.looked.past({0: 6, 1: 5})
     log.ends = {0: 7, 1: 5}
     assert log.looked.past({0: 6, 1: 5}) == {0: 7}
-    assert len(log.told) == 1
-    assert "ended before what was read" in log.told[0]
+    assert len(log.events) == 1
+    assert "was shorter for a while than what was read" in log.events[0]
     log.looked.past({0: 6, 1: 5})
-    assert len(log.told) == 1
+    assert len(log.events) == 1

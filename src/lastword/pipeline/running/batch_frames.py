@@ -1,4 +1,4 @@
-"""The reports of a batch as a frame of Spark's: planned once, and each of its jobs is a batch."""
+"""The frame that runs a batch: Spark plans it once, and each job of it is a batch that returns reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lastword.pipeline.evaluation.evaluate import Counter, evaluated, unevaluated
 from lastword.pipeline.plan.plan import Pipeline
-from lastword.pipeline.running.output_topics import outlet_of
+from lastword.pipeline.running.output_topics import output_topics_of
 from lastword.pipeline.running.source import SOURCE_SQL, SourceTask
 from lastword.pipeline.running.takeover import Taken
 from lastword.pipeline.running.task import REPORT_SQL, CommitTask
@@ -18,7 +18,7 @@ from lastword.spark.session.session import connection_of
 
 
 class BatchFrames:
-    """Those of one takeover, each made when it is needed first."""
+    """The frames of one takeover, each made at its first use."""
 
     def __init__(
         self, spark: SparkSession, plan: Pipeline, counters: tuple[Counter, ...], *, taken: Taken, owner: str
@@ -28,13 +28,13 @@ class BatchFrames:
         self._counters = counters
         self._taken = taken
         self._owner = owner
-        self._made: dict[tuple[int, bool], DataFrame] = {}
+        self._frames: dict[tuple[int, bool], DataFrame] = {}
 
     def of(self, tasks: int, *, is_evaluated: bool = True) -> DataFrame:
-        """For a batch of so many tasks, whichever it is; without `is_evaluated` it rejects all that it reads."""
-        if (tasks, is_evaluated) not in self._made:
-            self._made[tasks, is_evaluated] = self._frame(tasks, is_evaluated=is_evaluated)
-        return self._made[tasks, is_evaluated]
+        """The frame for a batch of this many tasks; without `is_evaluated` it rejects all records."""
+        if (tasks, is_evaluated) not in self._frames:
+            self._frames[tasks, is_evaluated] = self._frame(tasks, is_evaluated=is_evaluated)
+        return self._frames[tasks, is_evaluated]
 
     def _frame(self, tasks: int, *, is_evaluated: bool) -> DataFrame:
         connection, plan, counters = connection_of(self._spark), self._plan, self._counters
@@ -43,7 +43,7 @@ class BatchFrames:
             connection=portable(connection),
             app=plan.app,
             changelog=plan.changelog,
-            outlet=outlet_of(connection, plan, counters),
+            output_topics=output_topics_of(connection, plan, counters),
             generation=self._taken.generation,
             owner=self._owner,
         )

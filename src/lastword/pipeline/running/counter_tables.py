@@ -1,6 +1,6 @@
 """The tables that a pipeline keeps: a row for each rule, with sums over all source partitions.
 
-Its numbers are absolute, so writing a row twice changes nothing; and whoever takes the id ends an older writer.
+The numbers are absolute, so writing a row twice changes nothing. A takeover stops an older writer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class KeptTables:
         self._written: dict[tuple[str, str], bytes] = {}
 
     def write(self, progress: Mapping[int, PartitionProgress]) -> None:
-        """Writes the rows that differ from what was written last: at first all of them."""
+        """Writes the rows that differ from those written last; the first time all rows."""
         changed = {place: value for place, value in self._rows(progress).items() if self._written.get(place) != value}
         if not changed:
             return

@@ -1,4 +1,4 @@
-"""A pipeline that runs: batch after batch of its source, begun anew from the changelog whenever one fails."""
+"""The driver of a pipeline: it runs batch after batch, and restarts from the changelog whenever one fails."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ from lastword.spark.session.session import connection_of
 from lastword.spark.session.shutdown import hush_lost_jvm, jvm_has_ended
 from lastword.spark.writing.write_table import refuse_speculation
 
-# A batch has no more than this for each partition; what it holds in memory is bounded by its tasks.
+# Limit of a batch for each partition. Its tasks bound what is in memory.
 _BATCH_RECORDS = 100_000
 _SETTINGS = {
-    # Java leaves methods of more than 8000 bytes uncompiled. Code of so many rules as one method is more than that, and
-    # Spark then takes methods for each step of the plan.
+    # Java does not compile methods of more than 8000 bytes, and all rules as one method are larger. With this limit
+    # Spark makes a method for each step of the plan instead.
     "spark.sql.codegen.hugeMethodLimit": "8000",
-    # So much comes to Python at a time: each piece has a price of its own, for every column.
+    # The size of the batches that go to Python: each batch has a fixed cost for every column.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(16 * 1024**2),
 }
-# A batch of no more than this is one task: most of what a small task costs does not depend on its records.
+# A smaller batch is one task: most of the cost of a small task does not depend on its records.
 _FEW_RECORDS = 2_000
 _WAIT_S = 0.02
 _LOOK_AGAIN_S = 1.0
 _STEP_S = 0.1
 _BACKOFF_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
-# Failures in a row, without any progress between, after which trying again won't help.
+# After this many failures in a row without progress, another try will not help.
 _HOPELESS = 5
 
 
@@ -65,7 +65,7 @@ class SparkEnded(LastwordError):
     pass
 
 
-# What no new start would mend.
+# A restart does not help against these.
 _FINAL = (BadInput, SourceGap, TakenOver)
 
 
@@ -99,7 +99,7 @@ class PipelineRun:
         self._failure: BaseException | None = None
         self._owner = new_owner()
         self._generation: int | None = None
-        self._kept: dict[int, StoredProgress] = {}
+        self._stored: dict[int, StoredProgress] = {}
         self._status = RunStatus(plan)
         self._isolation = Isolation()
 
@@ -113,34 +113,34 @@ class PipelineRun:
         while not self._is_stopping:
             began_at = self._status.records
             try:
-                with _told(f"the pipeline {self._plan.app}"):
+                with _naming_lost_jvm(f"the pipeline {self._plan.app}"):
                     self._run_once()
                 tries = waits = 0
             except SparkEnded:
-                # Whoever ends a group of processes ends the JVM with it, which loses nothing.
+                # A signal to the process group ends the JVM too, which loses nothing.
                 if not self._is_stopping:
                     raise
             except _FINAL:
                 raise
             except LastwordError as failure:
-                # A cluster that has just come back may not know its topics yet.
+                # A cluster that has just come back may not know its topics yet: only the first start refuses that.
                 if isinstance(failure, NotFound) and self._generation is None:
                     raise
                 if self._status.records > began_at:
                     tries = waits = 0
                 waits += 1
-                # For a cluster that is away it waits as long as it takes.
+                # For an unreachable cluster it waits without a limit.
                 tries += not isinstance(failure, ClusterUnreachable)
                 if tries >= _HOPELESS:
                     raise
                 self._on_event(f"{failure}: trying again")
                 self._status.happened(str(failure))
-                # Two that start at once would take over from each other for ever.
+                # Without it two drivers that start together would take over from each other for ever.
                 jitter = random.uniform(1, 1.5)  # noqa: S311
                 self._pause(_BACKOFF_S[min(waits, len(_BACKOFF_S)) - 1] * jitter)
 
     def _run_once(self) -> None:
-        """From a takeover until it ends: because it was told to, or has to begin anew."""
+        """From a takeover until `stop`, or until a new takeover is needed."""
         make_own_topics(self._connection, self._plan)
         taken = take_over(
             self._connection,
@@ -150,12 +150,12 @@ class PipelineRun:
             mine=self._generation,
             reached=self._progress,
         )
-        # It was about what had happened before.
+        # The choice was for the first start only.
         self._choice = None
-        self._generation, self._kept = taken.generation, dict(taken.kept)
+        self._generation, self._stored = taken.generation, dict(taken.stored)
         self._failure = None
-        begun = f"generation {taken.generation} begins at {self._plan.source.topic} {taken.position}"
-        for line in (*taken.skipped, begun):
+        start = f"generation {taken.generation} begins at {self._plan.source.topic} {taken.position}"
+        for line in (*taken.skipped, start):
             self._happened(line)
         with closing(Transactions(self._connection, f"{self._plan.app}-tables")) as transactions:
             tables = KeptTables(transactions, self._plan)
@@ -166,7 +166,7 @@ class PipelineRun:
             raise self._failure
 
     def _run_batches(self, taken: Taken, tables: KeptTables, transactions: Transactions) -> None:
-        """Until it is told to stop, fails, or the source has changed."""
+        """Until `stop`, a failure, or a change of the source."""
         reporting = Reporting(
             self._connection,
             self._plan,
@@ -180,18 +180,18 @@ class PipelineRun:
         frames = BatchFrames(self._spark, self._plan, self._counters, taken=taken, owner=self._owner)
         ends = LogEnds(
             topic,
-            lambda: committed_ends(self._connection, self._admin, topic, self._kept),
+            lambda: committed_ends(self._connection, self._admin, topic, self._stored),
             self._happened,
             patience_s=self._connection.patience_s,
         )
         with reporting:
             while not self._is_stopping and self._failure is None:
                 tasks = self._tasks(ends)
-                # Always before something is read.
+                # Always before a batch is read.
                 if tasks or time.monotonic() >= look_again_at:
                     look_again_at = time.monotonic() + _LOOK_AGAIN_S
                     if self._has_changed(taken, is_sure=bool(tasks)):
-                        self._on_event(f"{topic} has changed: looking at it anew")
+                        self._on_event(f"{topic} has changed: the pipeline takes over again")
                         return
                 if not tasks:
                     time.sleep(_WAIT_S)
@@ -199,7 +199,7 @@ class PipelineRun:
                 self._run_batch_or_narrow(frames, tasks, tables)
 
     def _run_batch_or_narrow(self, frames: BatchFrames, tasks: list[list[Share]], tables: KeptTables) -> None:
-        """A batch that fails because of a record is followed by a smaller one; in the end the record is rejected."""
+        """Runs a batch. If a record makes it fail, smaller batches follow until the record alone is rejected."""
         shares = [share for of_task in tasks for share in of_task]
         try:
             self._run_batch(frames.of(len(tasks)), tasks, tables)
@@ -209,7 +209,7 @@ class PipelineRun:
                 raise
             alone = self._isolation.narrow(shares)
             if alone is not None:
-                # Whatever fails without a record, too, is no record's fault.
+                # If a batch without records fails too, no record is to blame: this raises.
                 self._run_batch(frames.of(1), [[alone._replace(end=alone.begin)]], tables)
                 self._run_batch(frames.of(1, is_evaluated=False), [[alone._replace(blame=blame)]], tables)
                 self._happened(f"{self._plan.source.topic}/{alone.partition}/{alone.begin} is rejected: {blame}")
@@ -217,29 +217,29 @@ class PipelineRun:
             self._isolation.widen(shares)
 
     def _tasks(self, ends: LogEnds) -> list[list[Share]]:
-        """What the next batch has to read, task by task; empty when there is nothing."""
-        reached = {partition: kept.progress.next_offset for partition, kept in self._kept.items()}
+        """The shares of the next batch, task by task; empty when there is nothing to read."""
+        reached = {partition: stored.progress.next_offset for partition, stored in self._stored.items()}
         shares = {
             partition: Share(
                 partition=partition,
                 begin=reached[partition],
                 end=min(end, reached[partition] + _BATCH_RECORDS),
-                known=self._kept[partition].offset,
+                known=self._stored[partition].offset,
             )
             for partition, end in ends.past(reached).items()
         }
         shares = self._isolation.bounded(shares)
         if sum(share.end - share.begin for share in shares.values()) <= _FEW_RECORDS:
             return [[*shares.values()]] if shares else []
-        return [[shares[partition]] if partition in shares else [] for partition in self._kept]
+        return [[shares[partition]] if partition in shares else [] for partition in self._stored]
 
     def _run_batch(self, frame: DataFrame, tasks: Sequence[Sequence[Share]], tables: KeptTables) -> None:
         began = time.monotonic()
         with batch_of(self._spark.sparkContext, tasks):
             reports = frame.rdd.collect()
         for report in reports:
-            kept = StoredProgress(progress=PartitionProgress.from_json(bytes(report.progress)), offset=report.offset)
-            self._kept[report.partition] = kept
+            stored = StoredProgress(progress=PartitionProgress.from_json(bytes(report.progress)), offset=report.offset)
+            self._stored[report.partition] = stored
         tables.write(self._progress)
         self._status.committed(
             self._progress,
@@ -254,17 +254,17 @@ class PipelineRun:
         self._on_event(line)
 
     def _fail(self, failure: BaseException) -> None:
-        # The first one: others may follow from it.
+        # The first failure: others may be its consequences.
         self._failure = self._failure or failure
 
     @property
     def _progress(self) -> dict[int, PartitionProgress]:
-        return {partition: kept.progress for partition, kept in self._kept.items()}
+        return {partition: stored.progress for partition, stored in self._stored.items()}
 
     def _has_changed(self, taken: Taken, *, is_sure: bool) -> bool:
-        """Whether the source has more partitions by now, or it or the changelog was deleted and made again.
+        """Whether the source has got partitions, or the source or the changelog was deleted and created again.
 
-        When nobody can tell that is no change, unless it must be `is_sure`.
+        If the cluster does not answer, the answer is no, or with `is_sure` an error.
         """
         source, changelog = self._plan.source.topic, self._plan.changelog
         try:
@@ -276,7 +276,7 @@ class PipelineRun:
                 raise
             return False
         return (
-            now[source].partitions > len(taken.kept)
+            now[source].partitions > len(taken.stored)
             or now[source].identity != taken.source_id
             or now[changelog].identity != taken.changelog_id
         )
@@ -288,11 +288,12 @@ class PipelineRun:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _naming_lost_jvm(what: str) -> Iterator[None]:
+    """Errors of Spark as one line; SparkEnded when the JVM is gone."""
     try:
         with one_line_failures(what):
             yield
     except (LastwordError, OSError):
         if jvm_has_ended():
-            raise SparkEnded(f"{what}: Spark's JVM has ended: start it again, and it goes on where it was") from None
+            raise SparkEnded(f"{what}: Spark's JVM has ended: start it again, and it continues where it was") from None
         raise

@@ -1,4 +1,4 @@
-"""Where the results of a pipeline go, and what those topics take."""
+"""The topics that the results of a pipeline go to: their size limits, and which of them need keys."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _BATCH_BYTES = 1024**2
 
 @dataclass(frozen=True, kw_only=True)
 class OutputTopics:
-    """It travels to the workers."""
+    """What a task must know to write results; it travels to the workers."""
 
     source: str
     fields: tuple[SourceField, ...]
     rejects: str
-    parts: tuple[str, ...]  # what may fail on a record, by its number
+    parts: tuple[str, ...]  # the expressions that may fail on a record, by number
     rules: tuple[tuple[str, str], ...]  # of each rule: its name, and the topic it emits to
     counters: tuple[Counter, ...]
-    limits: Mapping[str, int]  # of each topic: the bytes that it takes in a batch
-    keyed: frozenset[str]  # the topics that take no record without a key: they are compacted
+    limits: Mapping[str, int]  # of each topic: max.message.bytes, which bounds a batch
+    keyed: frozenset[str]  # the compacted topics, which take no record without a key
 
     @property
     def batch_bytes(self) -> int:
-        """As large as a batch may be: the topics' limits are for a batch, and ours would be refused as a whole."""
+        """The largest batch: a topic's limit is for a whole batch, and Kafka refuses a larger one as a whole."""
         return min(_BATCH_BYTES, *(limit - FRAME_BYTES for limit in self.limits.values()))
 
 
-def outlet_of(connection: Connection, plan: Pipeline, counters: tuple[Counter, ...]) -> OutputTopics:
-    """The plan's, with the topics as they are now."""
+def output_topics_of(connection: Connection, plan: Pipeline, counters: tuple[Counter, ...]) -> OutputTopics:
+    """The output topics of a plan, with their settings of now."""
     admin = connection.admin()
     topics = {plan.changelog, plan.rejects, *(rule.to for rule in plan.rules)}
     settings = {topic: settings_now(admin, topic) for topic in sorted(topics)}

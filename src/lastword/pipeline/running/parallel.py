@@ -1,4 +1,4 @@
-"""The same for several things at once, for work that mostly waits for answers."""
+"""One call for each of several items, in threads: for work that mostly waits for answers."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 _Item = TypeVar("_Item")
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 
 _AT_ONCE = 8
 
 
-def for_each(items: Iterable[_Item], make: Callable[[_Item], _Made]) -> dict[_Item, _Made]:
-    """What is made of each item, by item; the first error is raised when those that have begun have ended."""
-    chosen = list(items)
-    if len(chosen) == 1:
-        return {chosen[0]: make(chosen[0])}
+def for_each(items: Iterable[_Item], call: Callable[[_Item], _Result]) -> dict[_Item, _Result]:
+    """The result for each item; the first error is raised when the calls that have begun have ended."""
+    keys = list(items)
+    if len(keys) == 1:
+        return {keys[0]: call(keys[0])}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return dict(zip(chosen, pool.map(make, chosen), strict=True))
+        return dict(zip(keys, pool.map(call, keys), strict=True))

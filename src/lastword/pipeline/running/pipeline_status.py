@@ -49,7 +49,7 @@ class RunStatus:
         newest_ms: int | None,
         seconds: float,
     ) -> None:
-        """A batch of so many tasks and records is done; `newest_ms` is the time of its newest record."""
+        """Counts a committed batch; `newest_ms` is the timestamp of its newest record."""
         with self._lock:
             self._progress = dict(progress)
             self.records += records

@@ -1,7 +1,7 @@
-"""How far each source partition is processed: a compacted topic with one record for each, which is the checkpoint.
+"""The checkpoint: how far each source partition is processed, one record for each in a compacted topic, the changelog.
 
 The changelog has as many partitions as the source, and the progress of source partition p lies in its partition p:
-so an open transaction of a neighbour never hides it.
+so an open transaction of another partition never hides it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class PartitionProgress:
     """All records of a source partition before `next_offset` are processed, with these results."""
 
     next_offset: int
-    source_id: str  # a source that was made anew has another
+    source_id: str  # a source that was deleted and created again has another
     generation: int
     owner: str  # the driver of that generation
     valid: int = 0
     rejected: int = 0
-    # Of the batches that had records of this partition: how many tasks the largest was shared by. Older rows lack it.
+    # The tasks of the largest batch that had records of this partition. Older records lack it.
     most_tasks: int = 0
     counters: Counters = field(default_factory=dict)
 
@@ -54,31 +54,31 @@ class PartitionProgress:
     @staticmethod
     def from_json(text: bytes) -> PartitionProgress:
         fields = json.loads(text)
-        if (found := fields.pop("format")) != _FORMAT:
-            raise ValueError(f"it has format {found}, and this version knows {_FORMAT}")
+        if (form := fields.pop("format")) != _FORMAT:
+            raise ValueError(f"it has format {form}, and this version knows {_FORMAT}")
         return PartitionProgress(**fields)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredProgress:
-    """A progress, and where in the changelog it lies."""
+    """A progress, and its offset in the changelog."""
 
     progress: PartitionProgress
     offset: int
 
 
 def position_of(progress: Mapping[int, PartitionProgress]) -> Position:
-    """Where the source is read on."""
+    """Where reading of the source continues."""
     return Position({partition: each.next_offset for partition, each in progress.items()})
 
 
 def progress_record(changelog: str, partition: int, progress: PartitionProgress) -> OutgoingRecord:
-    """As it is written to the changelog."""
+    """The record for the changelog."""
     return OutgoingRecord(changelog, progress.to_json(), str(partition).encode(), partition=partition)
 
 
 def transactional_id(app: str, partition: int) -> str:
-    """Under which the results and the progress of a source partition are written, by one process at a time."""
+    """The id under which one process at a time writes the results and the progress of a source partition."""
     return f"{app}-{partition}"
 
 
@@ -87,7 +87,7 @@ def newest_progress(
 ) -> StoredProgress | None:
     """The last progress of a source partition, in the changelog from `start` on; None if there is none.
 
-    Nothing may be open there: its only writer is who asks.
+    No transaction may be open there: the caller must be the only writer.
     """
     newest = None
     for record in read_to_end(connection, changelog, partition, start=start):
@@ -99,11 +99,11 @@ def newest_progress(
     except (ValueError, TypeError, KeyError) as damage:
         raise LastwordError(
             f"{changelog}[{partition}], offset {newest.offset}: this is no progress of a pipeline ({damage}): "
-            "give the app another name, or delete that topic to begin anew"
+            "give the app another name, or delete that topic to start from the beginning"
         ) from None
 
 
-def refuse_newer(app: str, found: PartitionProgress, generation: int) -> None:
-    """TakenOver when a progress is of a later generation than ours."""
-    if found.generation > generation:
-        raise TakenOver(f"the pipeline {app} was taken over by {found.owner}")
+def refuse_newer(app: str, progress: PartitionProgress, generation: int) -> None:
+    """TakenOver if the progress is of a later generation than ours."""
+    if progress.generation > generation:
+        raise TakenOver(f"the pipeline {app} was taken over by {progress.owner}")

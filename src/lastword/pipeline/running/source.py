@@ -1,7 +1,7 @@
-"""What a batch has of the source: of each partition the offsets from one to another, read by Spark's workers.
+"""The shares of a batch: a range of offsets for each partition of the source, read by Spark's workers.
 
-The plan of a pipeline's batches is made once, and what differs from batch to batch travels beside it: planning the
-rules anew for every batch would take longer than a small batch does.
+Spark plans the batches of a pipeline once, and the shares travel beside the plan: planning the rules for every batch
+would take longer than a small batch does.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ SOURCE = pyarrow.schema(
 SOURCE_SQL = "partition int, offset bigint, timestamp bigint, key binary, value binary, plain boolean, is_end boolean"
 
 _PROPERTY = "lastword.pipeline.batch"
-# What a worker has read and Spark has not taken yet.
+# What a worker has read, and Spark has not taken yet.
 _QUEUE = ReadQueue(records=20_000, kbytes=16 * 1024, batch=1000)
 
 
 class Share(NamedTuple):
-    """What a batch has of a source partition, and where in the changelog the partition's progress was seen.
+    """The offsets of a source partition that a batch reads.
 
-    With a `blame` it is rejected, for that reason, and not evaluated.
+    With a `blame` the records are rejected for that reason, and not evaluated.
     """
 
     partition: int
     begin: int
     end: int
-    known: int
+    known: int  # where in the changelog the driver saw the partition's progress
     blame: str | None = None
 
 
@@ -63,7 +63,7 @@ class Shares(NamedTuple):
 
 @contextmanager
 def batch_of(context: SparkContext, tasks: Sequence[Sequence[Share]]) -> Iterator[None]:
-    """Inside, jobs of this thread have these shares, task by task."""
+    """In the block, Spark jobs of this thread have these shares, task by task."""
     context.setLocalProperty(_PROPERTY, json.dumps(tasks))
     try:
         yield
@@ -72,10 +72,10 @@ def batch_of(context: SparkContext, tasks: Sequence[Sequence[Share]]) -> Iterato
 
 
 def shares_of_task() -> Shares:
-    """In a worker: what this task is about."""
+    """In a worker: the shares of this task."""
     context = TaskContext.get()
     if context is None:
-        raise RuntimeError("this is no task of Spark's")
+        raise RuntimeError("this runs outside of a Spark task")
     tasks = json.loads(context.getLocalProperty(_PROPERTY))  # type: ignore[arg-type]
     mine = [Share(*share) for share in tasks[context.partitionId()]]
     return Shares(mine, is_only_task=len(tasks) == 1, busy_tasks=sum(map(bool, tasks)))
@@ -85,9 +85,9 @@ def shares_of_task() -> Shares:
 class SourceTask:
     """Travels to the workers. Gives the committed records of the task's shares, those of a partition in offset order.
 
-    `plain` says of a value that it is UTF-8 text that ends with its only closing brace: it is cheaper to tell here.
-    After the records comes a row for each share with its end, `is_end`: whoever gets the records can't tell a reader
-    that has failed from one that is done, because for Arrow a stream that breaks off has ended.
+    `plain`: the value is UTF-8 text that ends with its only closing brace, which is cheaper to find out here.
+    After the records comes a row `is_end` for each share: to Arrow a stream that breaks off has ended, so without that
+    row the next step could not tell a reader that failed from one that is done.
     """
 
     connection: Connection
@@ -96,7 +96,7 @@ class SourceTask:
 
     def __call__(self, numbers: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         spare_imports()
-        # Read to their end, or Spark would not use this worker again.
+        # Read to the end, or Spark would not use this worker again.
         for _ in numbers:
             pass
         shares = shares_of_task().shares
@@ -111,17 +111,17 @@ class SourceTask:
         yield ends_of(shares)
 
     def _refuse_another_topic(self) -> None:
-        """The driver has looked just before the first attempt; a later one may come long after it."""
+        """Only for a second attempt, which may come long after the driver looked at the topic."""
         context = TaskContext.get()
         if context is not None and context.attemptNumber() > 0:
             admin = self.connection.admin()
             if topic_identity(admin, self.topic) != self.topic_id:
-                raise HistoryLost(f"{self.topic} was deleted and made again while it was read")
+                raise HistoryLost(f"{self.topic} was deleted and created again while it was read")
 
 
 @cache
 def spare_imports() -> None:
-    """Once in a worker: Spark's workers collect garbage after every task, 40 ms of looking at modules."""
+    """Once in a worker: Spark's workers collect garbage after every task, which costs 40 ms for all the modules."""
     gc.freeze()
 
 
@@ -142,7 +142,7 @@ def record_batch(columns: Columns) -> pyarrow.RecordBatch:
 
 
 def ends_of(shares: Iterable[Share]) -> pyarrow.RecordBatch:
-    """The rows that say that all of these shares was read."""
+    """The rows that mark the ends of these shares."""
     rows = [{"partition": share.partition, "offset": share.end, "plain": False, "is_end": True} for share in shares]
     return pyarrow.RecordBatch.from_pylist(rows, SOURCE)
 

@@ -1,4 +1,4 @@
-"""Where the source ends, asked again and again, with patience for a cluster that changes its leaders."""
+"""Where the source ends, asked again and again; a cluster that changes its leaders gets time."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from collections.abc import Callable, Mapping
 
 from lastword.core.errors import ClusterUnreachable, HistoryLost, NotFound
 
-# A leader that is new may show an earlier end for a while.
+# A new leader may show an earlier end for this long.
 _SHORTER_S = 10.0
 
 
 class LogEnds:
-    """`ask` gives the ends of all partitions; `tell` gets a line for what whoever runs it should know."""
+    """`ask` gives the ends of all partitions; `on_event` gets a line for the operator."""
 
     def __init__(
         self,
         topic: str,
         ask: Callable[[], dict[int, int]],
-        tell: Callable[[str], None],
+        on_event: Callable[[str], None],
         *,
         patience_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._topic = topic
         self._ask = ask
-        self._tell = tell
+        self._on_event = on_event
         self._patience_s = patience_s
         self._clock = clock
         self._silent_since: float | None = None
         self._shorter_since: float | None = None
 
     def past(self, reached: Mapping[int, int]) -> dict[int, int]:
-        """Of each partition that goes on past what was reached: where it ends.
+        """The end of each partition that has more than what was reached.
 
-        HistoryLost when one has ended before that for long: the next takeover tells what can be done.
+        HistoryLost when a partition ends before that for ten seconds: the next takeover says what to do.
         """
         asked_at = self._clock()
         try:
@@ -52,9 +52,9 @@ class LogEnds:
         shorter = [partition for partition, offset in reached.items() if ends[partition] < offset]
         if not shorter:
             if self._shorter_since is not None:
-                self._tell(
-                    f"{self._topic} ended before what was read for a while: if its brokers have lost records, those "
-                    "that were written in their place were not read"
+                self._on_event(
+                    f"{self._topic} was shorter for a while than what was read: if its brokers have lost records, the "
+                    "records that were written in their place were not read"
                 )
             self._shorter_since = None
             return
@@ -62,5 +62,5 @@ class LogEnds:
         if self._clock() - self._shorter_since > _SHORTER_S:
             partition = shorter[0]
             raise HistoryLost(
-                f"{self._topic}[{partition}] ends at {ends[partition]}, and was read up to {reached[partition]}"
+                f"{self._topic}[{partition}] ends at {ends[partition]}, but was read up to {reached[partition]}"
             )

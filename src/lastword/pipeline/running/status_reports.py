@@ -19,9 +19,9 @@ _EVERY_S = 2.0
 
 
 class Reporting:
-    """A thread that reports from `with` on, and once more at its end.
+    """A thread that reports inside the `with` block, and once more at its end.
 
-    It writes under the id of the driver: so a driver that has nothing to do also learns when another takes over.
+    It writes under the transactional id of the driver, so an idle driver also notices a takeover.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""The start of a driver: it takes over from whoever ran the pipeline before, and learns where to go on.
+"""The takeover: a driver starts, stops the tasks of the driver before it, and learns where to continue.
 
-It takes the transactional id of every partition, which ends any task of a predecessor, and only then reads the
-progress. What it writes, under the next generation, tells tasks of a predecessor that come later to end.
+It takes the transactional id of every partition, which stops any task of a predecessor, and only then reads the
+progress. It writes the progress under the next generation, so that later tasks of a predecessor stop too.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ Choice = Literal["earliest", "latest"]
 
 
 def new_owner() -> str:
-    """A name for a driver that no other has, also none of the same process."""
+    """A unique name for a driver, also within its process."""
     return f"process {os.getpid()} on {socket.gethostname()}, run {uuid.uuid4().hex[:8]}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """A pipeline that is ours: the generation, the topics it is about, and the progress of every source partition."""
+    """The result of a takeover: the generation, the identity of the topics, the progress of every partition."""
 
     generation: int
     source_id: str
     changelog_id: str
-    kept: Mapping[int, StoredProgress]
-    skipped: tuple[str, ...]  # what was passed over because it was chosen so, in words
+    stored: Mapping[int, StoredProgress]
+    skipped: tuple[str, ...]  # a line for each partition that skips records because of the choice
 
     @property
     def position(self) -> Position:
-        """Where the source is read on."""
-        return position_of({partition: kept.progress for partition, kept in self.kept.items()})
+        """Where reading of the source continues."""
+        return position_of({partition: stored.progress for partition, stored in self.stored.items()})
 
 
 def take_over(
@@ -67,49 +67,49 @@ def take_over(
 ) -> Taken:
     """Takes the pipeline over; TakenOver if another owner has done so since generation `mine`.
 
-    `reached` is what is known to have been committed: SourceGap when the changelog has lost it.
-    Where a partition can't go on, because its records are gone or the source is another one now, `choice` says where
-    to begin; without one SourceGap tells what is wrong. It also says where a pipeline without any progress begins,
-    which is else the earliest record; a partition that was added begins with its first.
+    `reached` is progress that was surely committed: SourceGap if the changelog has lost it.
+    If a partition can't continue, because its records are gone or the source was created again, `choice` says where
+    to start; without a choice SourceGap says what is wrong. A pipeline without any progress starts at the choice too,
+    by default at the earliest record. A partition that was added starts at its first record.
     """
     partitions = sorted(connection.topic(plan.source.topic).partitions)
 
     def read(partition: int) -> StoredProgress | None:
-        kept = newest_progress(connection, plan.changelog, partition)
-        # A takeover of ours that did not come to its end is no successor.
-        if kept is not None and mine is not None and kept.progress.owner != owner:
-            refuse_newer(plan.app, kept.progress, mine)
-        return kept
+        stored = newest_progress(connection, plan.changelog, partition)
+        # Our own takeover that did not finish is no successor.
+        if stored is not None and mine is not None and stored.progress.owner != owner:
+            refuse_newer(plan.app, stored.progress, mine)
+        return stored
 
-    # Before it takes an id from its successor, which would have to begin anew.
+    # Checked before an id is taken from a successor, which would then have to restart.
     if mine is not None:
         for_each(partitions, read)
     holders = for_each(partitions, lambda p: Transactions(connection, transactional_id(plan.app, p)))
     try:
         found = for_each(partitions, read)
-        for partition, kept in found.items():
+        for partition, stored in found.items():
             if partition in reached:
-                _refuse_lost(plan.changelog, partition, reached[partition], kept)
-        # After that: nobody else writes progress any more that could lie past it.
+                _refuse_lost(plan.changelog, partition, reached[partition], stored)
+        # Read after the ids are ours: now nobody else writes progress, so none lies past these ends.
         source = _Source.now(connection, plan.source.topic, choice)
-        begins = source.beginnings(
-            {partition: None if kept is None else kept.progress for partition, kept in found.items()}, owner
+        starts = source.starts(
+            {partition: None if stored is None else stored.progress for partition, stored in found.items()}, owner
         )
 
         def written(partition: int) -> StoredProgress:
-            progress = begins[partition]
+            progress = starts[partition]
             offset = holders[partition].write([], progress_record(plan.changelog, partition, progress))
             return StoredProgress(progress=progress, offset=offset)
 
         taken = for_each(partitions, written)
     finally:
         for_each(holders.values(), Transactions.close)
-    generation = max(progress.generation for progress in begins.values())
+    generation = max(progress.generation for progress in starts.values())
     return Taken(
         generation=generation,
         source_id=source.identity,
         changelog_id=topic_identity(connection.admin(), plan.changelog),
-        kept=taken,
+        stored=taken,
         skipped=tuple(source.skipped),
     )
 
@@ -122,12 +122,12 @@ def _refuse_lost(changelog: str, partition: int, reached: PartitionProgress, fou
     says = "nothing" if found is None else f"offset {found.progress.next_offset}"
     raise SourceGap(
         f"{changelog}[{partition}] has lost records: it says {says}, and offset {reached.next_offset} was reached: "
-        "what lies between would be written again; bring the topic back, or start the pipeline again to accept that"
+        "results between them would be written again; restore the topic, or start the pipeline again to accept that"
     )
 
 
 class _Source:
-    """The source as it is now, and what was said about where to begin."""
+    """The source as it is now, and the choice of where to start."""
 
     def __init__(self, *, topic: str, identity: str, first: Position, last: Position, choice: Choice | None) -> None:
         self._topic = topic
@@ -143,17 +143,17 @@ class _Source:
         identity = topic_identity(connection.admin(), topic)
         return _Source(topic=topic, identity=identity, first=first, last=last, choice=choice)
 
-    def beginnings(self, found: Mapping[int, PartitionProgress | None], owner: str) -> dict[int, PartitionProgress]:
-        """What each partition begins with, in the next generation; all are judged before the first is written."""
-        known = [progress for progress in found.values() if progress is not None]
-        generation = 1 + max((progress.generation for progress in known), default=0)
+    def starts(self, found: Mapping[int, PartitionProgress | None], owner: str) -> dict[int, PartitionProgress]:
+        """The progress that each partition starts with, in the next generation."""
+        existing = [progress for progress in found.values() if progress is not None]
+        generation = 1 + max((progress.generation for progress in existing), default=0)
         return {
-            partition: replace(self._beginning(partition, before, is_new=not known), generation=generation, owner=owner)
+            partition: replace(self._start(partition, before, is_new=not existing), generation=generation, owner=owner)
             for partition, before in found.items()
         }
 
-    def _beginning(self, partition: int, before: PartitionProgress | None, *, is_new: bool) -> PartitionProgress:
-        """The progress to begin with; SourceGap when there is no telling where."""
+    def _start(self, partition: int, before: PartitionProgress | None, *, is_new: bool) -> PartitionProgress:
+        """The progress to start with; SourceGap if the partition can't continue and there is no choice."""
         if before is None:
             start = self._chosen(partition) if is_new else self._first[partition]
             return PartitionProgress(next_offset=start, source_id=self.identity, generation=0, owner="")
@@ -162,13 +162,13 @@ class _Source:
             return before
         if self._choice is None:
             raise SourceGap(
-                f"{self._topic}[{partition}]: {wrong}: run it with  --from earliest  to go on at the first record "
-                "there is, or  --from latest  to go on with new ones; the counters stay"
+                f"{self._topic}[{partition}]: {wrong}: run it with  --from earliest  to continue at the first record "
+                "there is, or  --from latest  to continue with new records; the counters stay"
             )
-        # What lies before a log's end that has come back was read already.
+        # If the log got shorter, everything before its new end has been processed.
         is_shorter = before.source_id == self.identity and before.next_offset > self._last[partition]
         start = self._last[partition] if is_shorter else self._chosen(partition)
-        self.skipped.append(f"{self._topic}[{partition}]: {wrong}: it goes on at offset {start}, as chosen")
+        self.skipped.append(f"{self._topic}[{partition}]: {wrong}: reading continues at offset {start}, as chosen")
         return replace(before, next_offset=start, source_id=self.identity)
 
     def _chosen(self, partition: int) -> int:
@@ -177,9 +177,9 @@ class _Source:
     def _wrong(self, partition: int, before: PartitionProgress) -> str | None:
         reached, first, last = before.next_offset, self._first[partition], self._last[partition]
         if before.source_id != self.identity:
-            return f"the topic was deleted and made again since offset {reached} was reached"
+            return f"the topic was deleted and created again after offset {reached} was reached"
         if reached < first:
             return f"the records from offset {reached} up to {first} expired before they were read"
         if reached > last:
-            return f"it ends at {last}, and was read up to {reached} before: records were lost"
+            return f"the partition ends at {last}, but was read up to {reached}: records were lost"
         return None

@@ -1,11 +1,11 @@
-"""What a task does with evaluated records: it writes the results of a source partition together with its progress.
+"""The exactly-once commit: a task writes the results of a source partition and its progress in one transaction.
 
-It runs in a Python worker of Spark's, maybe twice, maybe beside a second attempt, maybe for a driver that has been
-replaced. So it trusts only what is committed: it takes the partition's transactional id, which ends whoever had it,
-reads the progress, passes over what lies before it, and commits every portion with the progress after it.
+A task runs in a Python worker of Spark, maybe twice, maybe beside a second attempt, maybe for a driver that has been
+replaced. So it trusts only what is committed: it takes the partition's transactional id, which stops any other writer,
+reads the progress, skips the records before it, and commits every buffer together with the progress after it.
 
-The id stays with the worker: when its next task goes on where this one ended, nobody has written in between, or the
-commit fails. So most tasks of a quiet pipeline take and read nothing.
+The worker keeps the id. If its next task continues where this one ended, nobody has written in between, or the commit
+fails. So most tasks of a quiet pipeline need not take an id or read progress.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from lastword.pipeline.running.progress import (
 from lastword.pipeline.running.source import Share, Shares, shares_of_task, spare_imports
 from lastword.pipeline.running.transaction_buffer import TransactionBuffer
 
-# A transaction has about so much at most, and one batch of Spark's more; of all partitions of a task so much is held.
-_PORTION_RECORDS = 50_000
-_PORTION_EMITTED = 200_000
-_PORTION_BYTES = 32 * 1024**2
+# Soft limits for a transaction: one Arrow batch may exceed them. The bytes are for all partitions of a task together.
+_TRANSACTION_RECORDS = 50_000
+_TRANSACTION_EMITTED = 200_000
+_TRANSACTION_BYTES = 32 * 1024**2
 
 REPORT = pyarrow.schema(
     [
@@ -50,22 +50,22 @@ REPORT_SQL = "partition int, offset bigint, progress binary, records bigint, new
 
 @dataclass(frozen=True, kw_only=True)
 class CommitTask:
-    """Travels to the workers. Called with the evaluated rows of its shares it gives a report of each.
+    """Travels to the workers. Called with the evaluated rows of its shares, it gives a report for each share.
 
-    A report has the progress as it is committed, whoever wrote it; `records` and `newest_ms` (the time of the last
-    record) are of what this task has written.
+    A report has the committed progress, also if another task wrote it. `records` and `newest_ms` (the time of the last
+    record) count only what this task has written.
     """
 
     connection: Connection
     app: str
     changelog: str
-    outlet: OutputTopics
+    output_topics: OutputTopics
     generation: int
     owner: str
 
     @property
     def driver(self) -> tuple[str, int]:
-        """Which start of which driver it is of."""
+        """The driver that made this task, and which of its takeovers."""
         return self.owner, self.generation
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -73,11 +73,11 @@ class CommitTask:
         yield from self.results(shares_of_task(), batches)
 
     def results(self, of_task: Shares, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        """The same, for shares that are given."""
+        """The reports for these shares."""
         _release(self)
         shares = {share.partition: share for share in of_task.shares}
         works = {partition: _PartitionWork(self, share, of_task.busy_tasks) for partition, share in shares.items()}
-        # Of several tasks each may be in another worker next time, and ids that move are not worth keeping.
+        # With several tasks, each may run in another worker next time: an id that moves is not worth keeping.
         keeps_ids = False
         try:
             for_each(works, lambda partition: works[partition].begin())
@@ -94,12 +94,12 @@ class CommitTask:
 
 @dataclass(frozen=True, kw_only=True)
 class _Held:
-    """A partition's id, in this worker's hands, for whom it was taken, and what was committed last under it."""
+    """A transactional id that this worker keeps: the driver it was taken for, and the last progress under it."""
 
     app: str
     driver: tuple[str, int]
     transactions: Transactions
-    kept: StoredProgress
+    stored: StoredProgress
 
 
 # By id.
@@ -114,70 +114,71 @@ class _PartitionWork:
         self._share = share
         self._busy_tasks = busy_tasks
         self._id = transactional_id(task.app, share.partition)
-        # Taken out, so that a second attempt in this worker would not use it, too.
+        # Removed here, so that a second attempt in this worker does not use it too.
         held = _HELD.pop(self._id, None)
         self._transactions = None if held is None else held.transactions
-        self._known = None if held is None else held.kept
-        self._portion = TransactionBuffer(task.outlet, share.partition, share.blame)
+        self._known = None if held is None else held.stored
+        self._buffer = TransactionBuffer(task.output_topics, share.partition, share.blame)
         self._is_continued = False
         self._is_whole = False
         self._records = 0
         self._newest_ms: int | None = None
 
     @property
-    def _kept(self) -> StoredProgress:
+    def _stored(self) -> StoredProgress:
         if self._known is None:
-            raise RuntimeError("its progress is read when it begins")
+            raise RuntimeError("begin() reads the progress, and was not called")
         return self._known
 
     @property
     def held_bytes(self) -> int:
-        return self._portion.bytes
+        return self._buffer.bytes
 
     def begin(self) -> None:
         task, share = self._task, self._share
         if self._known is None or self._known.offset != share.known:
             self.leave(keeps_id=False)
             self._take_id()
-        if share.begin > self._kept.progress.next_offset:
-            # The next takeover begins where the progress is.
+        if share.begin > self._stored.progress.next_offset:
+            # The next takeover starts at the progress.
             raise HistoryLost(
-                f"{task.outlet.source}[{share.partition}] is to be read from offset {share.begin} on, and its progress "
-                f"says {self._kept.progress.next_offset}: {task.changelog} has lost records"
+                f"{task.output_topics.source}[{share.partition}] must be read from offset {share.begin}, but its "
+                f"progress is {self._stored.progress.next_offset}: {task.changelog} has lost records"
             )
 
     def take(self, batch: pyarrow.RecordBatch) -> None:
-        # The reader's last word about this share.
+        # The reader marks the end of a share.
         if batch.column("is_end")[-1].as_py():
             self._is_whole = True
             batch = batch.slice(0, batch.num_rows - 1)
         if not batch.num_rows:
             return
         if not self._is_continued:
-            offsets, expected = batch.column("offset").to_numpy(), self._kept.progress.next_offset
+            offsets, expected = batch.column("offset").to_numpy(), self._stored.progress.next_offset
             if offsets[-1] < expected:
                 return
             if offsets[0] < expected:
                 batch = batch.filter(pyarrow.array(offsets >= expected))
             self._is_continued = True
-        self._portion.add(batch)
+        self._buffer.add(batch)
         self._newest_ms = batch.column("timestamp")[-1].as_py()
-        if self._portion.records >= _PORTION_RECORDS or self._portion.emitted >= _PORTION_EMITTED:
+        if self._buffer.records >= _TRANSACTION_RECORDS or self._buffer.emitted >= _TRANSACTION_EMITTED:
             self.commit()
 
     def finished(self) -> pyarrow.RecordBatch:
         if not self._is_whole:
             raise LastwordError(
-                f"{self._task.outlet.source}[{self._share.partition}]: its reader ended before offset {self._share.end}"
+                f"{self._task.output_topics.source}[{self._share.partition}]: the reader stopped before offset "
+                f"{self._share.end}"
             )
-        # All of the share was read: ends of transactions are passed, too.
-        self._portion.reach(self._share.end)
-        if self._portion.next_offset > self._kept.progress.next_offset:
+        # All of the share was read, also the transaction markers at its end, which are no records.
+        self._buffer.reach(self._share.end)
+        if self._buffer.next_offset > self._stored.progress.next_offset:
             self.commit()
         row = {
             "partition": self._share.partition,
-            "offset": self._kept.offset,
-            "progress": self._kept.progress.to_json(),
+            "offset": self._stored.offset,
+            "progress": self._stored.progress.to_json(),
             "records": self._records,
             "newest_ms": self._newest_ms,
         }
@@ -189,47 +190,49 @@ class _PartitionWork:
             return
         if keeps_id:
             task = self._task
-            _HELD[self._id] = _Held(app=task.app, driver=task.driver, transactions=self._transactions, kept=self._kept)
+            _HELD[self._id] = _Held(
+                app=task.app, driver=task.driver, transactions=self._transactions, stored=self._stored
+            )
         else:
             self._transactions.close()
         self._transactions = None
 
     def _take_id(self) -> None:
-        # A task of a driver that was replaced must not take the id from its successor's. This answer may be an old one.
+        # A task of a replaced driver must not take the id from its successor. This first answer may be out of date.
         self._committed()
-        # From now on no predecessor can commit, so what is read next is the last word.
-        batch_bytes = self._task.outlet.batch_bytes
+        # From now on no predecessor can commit, so the next read gets the final progress.
+        batch_bytes = self._task.output_topics.batch_bytes
         self._transactions = Transactions(self._task.connection, self._id, batch_bytes=batch_bytes)
         self._known = self._committed()
 
     def _committed(self) -> StoredProgress:
         task, partition = self._task, self._share.partition
         try:
-            kept = newest_progress(task.connection, task.changelog, partition, start=self._share.known)
+            stored = newest_progress(task.connection, task.changelog, partition, start=self._share.known)
         except PositionGone:
-            kept = None
-        if kept is None:
+            stored = None
+        if stored is None:
             raise SourceGap(f"{task.changelog}[{partition}] has lost its records: was the topic deleted or emptied?")
-        refuse_newer(task.app, kept.progress, task.generation)
-        return kept
+        refuse_newer(task.app, stored.progress, task.generation)
+        return stored
 
     def commit(self) -> None:
         if self._transactions is None:
-            raise RuntimeError("its id is taken when it begins")
+            raise RuntimeError("begin() takes the id, and was not called")
         task, partition = self._task, self._share.partition
-        before = self._kept.progress
-        progress = replace(self._portion.after(before), most_tasks=max(before.most_tasks, self._busy_tasks))
+        before = self._stored.progress
+        progress = replace(self._buffer.after(before), most_tasks=max(before.most_tasks, self._busy_tasks))
         record = progress_record(task.changelog, partition, progress)
-        offset = self._transactions.write(self._portion.outgoing(), record)
-        if offset <= self._kept.offset:
+        offset = self._transactions.write(self._buffer.outgoing(), record)
+        if offset <= self._stored.offset:
             raise SourceGap(f"{task.changelog}[{partition}] was deleted or emptied while it was written to")
-        self._records += self._portion.records
+        self._records += self._buffer.records
         self._known = StoredProgress(progress=progress, offset=offset)
-        self._portion = TransactionBuffer(task.outlet, partition, self._share.blame)
+        self._buffer = TransactionBuffer(task.output_topics, partition, self._share.blame)
 
 
 def _release(task: CommitTask) -> None:
-    """Ids that were kept for another driver, or another start of it, are of no more use."""
+    """Gives up ids that this worker keeps for another driver of the app, or for an earlier takeover."""
     for name, held in list(_HELD.items()):
         if held.app == task.app and held.driver != task.driver:
             del _HELD[name]
@@ -237,13 +240,13 @@ def _release(task: CommitTask) -> None:
 
 
 def _bound(works: Collection[_PartitionWork]) -> None:
-    """What is held for all partitions together stays within what one transaction may have."""
-    if sum(work.held_bytes for work in works) >= _PORTION_BYTES:
+    """Commits the largest buffer when all buffers together reach the limit of one transaction."""
+    if sum(work.held_bytes for work in works) >= _TRANSACTION_BYTES:
         max(works, key=lambda work: work.held_bytes).commit()
 
 
 def _by_partition(batch: pyarrow.RecordBatch) -> Iterator[tuple[int, pyarrow.RecordBatch]]:
-    """The rows of a batch, as they follow each other, those of one partition at a time."""
+    """The rows of a batch in their order, cut where the partition changes."""
     partitions = batch.column("partition").to_numpy()
     begins = [0, *(numpy.flatnonzero(numpy.diff(partitions)) + 1).tolist()]
     for begin, end in zip(begins, [*begins[1:], len(partitions)], strict=True):

@@ -22,7 +22,7 @@ SOURCE_HEADER = "source"
 RULE_HEADER = "rule"
 REASON_HEADER = "reason"
 
-# A schema may have many fields that are missing.
+# Of a reason: a schema may have many fields that are missing.
 _REASON_BYTES = 500
 
 
@@ -31,19 +31,19 @@ Headers = list[Header]
 
 
 class TransactionBuffer:
-    """The results of records that follow each other in a partition; with a `blame` they are all rejected."""
+    """The results of consecutive records of a partition; with a `blame` all of them are rejected."""
 
-    def __init__(self, outlet: OutputTopics, partition: int, blame: str | None = None) -> None:
-        self._outlet = outlet
+    def __init__(self, output_topics: OutputTopics, partition: int, blame: str | None = None) -> None:
+        self._output_topics = output_topics
         self._blame = blame
-        self._places = f"{outlet.source}/{partition}/".encode()
-        longest = [self._origin(2**63, name) for name, _ in outlet.rules]
+        self._places = f"{output_topics.source}/{partition}/".encode()
+        longest = [self._origin(2**63, name) for name, _ in output_topics.rules]
         self._surely_fits = min(
-            (outlet.limits[topic] - _size(None, None, headers))
-            for (_, topic), headers in zip(outlet.rules, longest, strict=True)
+            (output_topics.limits[topic] - _size(None, None, headers))
+            for (_, topic), headers in zip(output_topics.rules, longest, strict=True)
         )
-        self._matches = [0] * len(outlet.rules)
-        self._increments = [0] * sum(counter.increment is not None for counter in outlet.counters)
+        self._matches = [0] * len(output_topics.rules)
+        self._increments = [0] * sum(counter.increment is not None for counter in output_topics.counters)
         self.next_offset = 0
         self._valid = 0
         self._rejects: list[OutgoingRecord] = []
@@ -64,37 +64,37 @@ class TransactionBuffer:
         for rule in range(len(self._matches)):
             values = batch.column(value_of(rule))
             self._matches[rule] += len(values) - values.null_count
-        # As Python's numbers, which have no end.
+        # As Python integers, which never overflow.
         self._increments = [
             before + sum(batch.column(increment_of(number)).to_pylist())
             for number, before in enumerate(self._increments)
         ]
         batch = self._without_keyless(batch)
-        # As a whole it is almost always smaller than what is too large for one record.
+        # The whole batch is almost always smaller than the limit of one record: no need to look at each.
         if batch.nbytes > self._surely_fits:
             batch = self._without_large(batch)
         self._batches.append(batch)
 
     @property
     def emitted(self) -> int:
-        """How many records the rules emit, those that were rejected too."""
+        """How many records the rules emit, including those that are then rejected."""
         return sum(self._matches)
 
     def reach(self, offset: int) -> None:
-        """There is nothing more before this offset."""
+        """Everything before this offset was read."""
         self.next_offset = max(self.next_offset, offset)
 
     def outgoing(self) -> Iterator[RecordFields]:
-        """What is to be written: rejects, and then what rules emit, in the order of the source."""
+        """The records to write: first rejects, then what the rules emit, in the order of the source."""
         yield from self._rejects
         for batch in self._batches:
             yield from self._emitted(batch)
 
     def after(self, progress: PartitionProgress) -> PartitionProgress:
-        """The progress once this portion is written, too."""
+        """The progress once this buffer is written too."""
         counters = {table: {rule: dict(sums) for rule, sums in of.items()} for table, of in progress.counters.items()}
-        for counter in self._outlet.counters:
-            name, _ = self._outlet.rules[counter.rule]
+        for counter in self._output_topics.counters:
+            name, _ = self._output_topics.rules[counter.rule]
             sums = counters.setdefault(counter.table, {}).setdefault(name, {})
             sums[counter.name] = sums.get(counter.name, 0) + self._growth(counter)
         return replace(
@@ -112,32 +112,32 @@ class TransactionBuffer:
         return counter.when_matched * matches + counter.when_missed * (self._valid - matches)
 
     def _emitted(self, batch: pyarrow.RecordBatch) -> Iterator[RecordFields]:
-        """Made while they are written, and by columns: an object for each record would be most of what a task costs."""
+        """Made lazily, and by columns: an object for each record would be most of the cost of a task."""
         offsets = batch.column("offset").to_numpy()
         sources = [(SOURCE_HEADER, self._place(offset)) for offset in offsets.tolist()]
         rows: list[Any] = []
         values: list[bytes] = []
         keys: list[bytes | None] = []
         origins: list[tuple[str, Header]] = []
-        for number, (name, topic) in enumerate(self._outlet.rules):
+        for number, (name, topic) in enumerate(self._output_topics.rules):
             emitted = batch.column(value_of(number))
-            found = numpy.flatnonzero(emitted.is_valid())
-            rows.append(found)
+            matches = numpy.flatnonzero(emitted.is_valid())
+            rows.append(matches)
             values += emitted.drop_null().to_pylist()
-            keys += _keys(batch, number, found)
-            origins += repeat((topic, (RULE_HEADER, name.encode())), len(found))
+            keys += _keys(batch, number, matches)
+            origins += repeat((topic, (RULE_HEADER, name.encode())), len(matches))
         of_all = numpy.concatenate(rows)
-        # By record, then by rule: of two that have a key in common, the later one has the last word.
+        # By record, then by rule: of two records with one key the later one wins.
         order = of_all.argsort(kind="stable")
         for row, at in zip(of_all[order].tolist(), order.tolist(), strict=True):
             topic, rule = origins[at]
             yield topic, values[at], keys[at], [sources[row], rule], -1
 
     def _without_large(self, batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
-        """Rejects what its topic would not take, and gives the others."""
+        """Rejects the records that are too large for their topic, and returns the batch without them."""
         offsets = batch.column("offset")
-        for number, (name, topic) in enumerate(self._outlet.rules):
-            values, limit = batch.column(value_of(number)).to_pylist(), self._outlet.limits[topic]
+        for number, (name, topic) in enumerate(self._output_topics.rules):
+            values, limit = batch.column(value_of(number)).to_pylist(), self._output_topics.limits[topic]
             for row, value in enumerate(values):
                 if value is None:
                     continue
@@ -145,46 +145,48 @@ class TransactionBuffer:
                 headers = self._origin(offsets[row].as_py(), name)
                 size = _size(key, value, headers)
                 if size > limit:
-                    reason = f"the record for {topic} has {size} bytes, and it takes {limit}"
+                    reason = f"the record for {topic} has {size} bytes, and the topic takes {limit}"
                     self._reject(key, value, headers, reason)
                     values[row] = None
             batch = _with_values(batch, number, values)
         return batch
 
     def _without_keyless(self, batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
-        """Rejects what has no key and goes to a topic that takes no such record, and gives the others."""
-        for number, (name, topic) in enumerate(self._outlet.rules):
-            if topic not in self._outlet.keyed:
+        """Rejects the records without a key for a compacted topic, and returns the batch without them."""
+        for number, (name, topic) in enumerate(self._output_topics.rules):
+            if topic not in self._output_topics.keyed:
                 continue
             values = batch.column(value_of(number)).to_pylist()
             keys = _keys(batch, number, range(len(values)))
             keyless = [row for row, value in enumerate(values) if value is not None and keys[row] is None]
             for row in keyless:
                 headers = self._origin(batch.column("offset")[row].as_py(), name)
-                self._reject(None, values[row], headers, f"the record for {topic} has no key, and it is compacted")
+                self._reject(
+                    None, values[row], headers, f"the record for {topic} has no key, and the topic is compacted"
+                )
                 values[row] = None
             if keyless:
                 batch = _with_values(batch, number, values)
         return batch
 
     def _reject(self, key: bytes | None, value: bytes | None, headers: Headers, reason: str) -> None:
-        """With as much of the value and the key as the topic takes; all of it is in the source."""
-        topic, told = self._outlet.rejects, [*headers, (REASON_HEADER, _shortened(reason))]
-        room = self._outlet.limits[topic] - _size(None, None, told)
-        kept_key = None if key is None else key[:room]
-        kept_value = None if value is None else value[: room - len(kept_key or b"")]
-        self._rejects.append(OutgoingRecord(topic, kept_value, kept_key, told))
+        """Writes as much of the key and the value as the topic takes; the source has all of it."""
+        topic, headers = self._output_topics.rejects, [*headers, (REASON_HEADER, _shortened(reason))]
+        room = self._output_topics.limits[topic] - _size(None, None, headers)
+        short_key = None if key is None else key[:room]
+        short_value = None if value is None else value[: room - len(short_key or b"")]
+        self._rejects.append(OutgoingRecord(topic, short_value, short_key, headers))
 
     def _without_rejects(self, batch: pyarrow.RecordBatch, doubtful: list[int]) -> pyarrow.RecordBatch:
-        """Rejects those of the doubtful rows that turn out to be wrong, and gives the others."""
+        """Rejects the doubtful rows that are wrong, and returns the batch without them."""
         is_valid = numpy.ones(batch.num_rows, dtype=bool)
         for row in doubtful:
             key, value = (batch.column(name)[row].as_py() for name in ("key", "value"))
-            unread = [self._outlet.fields[number].name for number in _numbers(batch, "unread", row)]
-            failed = [self._outlet.parts[number] for number in _numbers(batch, "failed", row)]
+            unread = [self._output_topics.fields[number].name for number in _numbers(batch, "unread", row)]
+            failed = [self._output_topics.parts[number] for number in _numbers(batch, "failed", row)]
             failed += [] if self._blame is None else [self._blame]
             is_readable = batch.column("readable")[row].as_py()
-            fault = fault_of(value, self._outlet.fields, unread=unread, failed=failed, is_readable=is_readable)
+            fault = fault_of(value, self._output_topics.fields, unread=unread, failed=failed, is_readable=is_readable)
             if fault is not None:
                 is_valid[row] = False
                 place = self._place(batch.column("offset")[row].as_py())
@@ -200,12 +202,12 @@ class TransactionBuffer:
 
 
 def _shortened(reason: str) -> bytes:
-    """As much of it as a header has, in whole characters."""
+    """The reason as a header, cut between two characters."""
     return reason.encode()[:_REASON_BYTES].decode(errors="ignore").encode()
 
 
 def _numbers(batch: pyarrow.RecordBatch, column: str, row: int) -> list[int]:
-    """Those that a column lists, like `0,3`."""
+    """The numbers that a column lists, like `0,3`."""
     listed: str | None = batch.column(column)[row].as_py()
     return [int(number) for number in listed.split(",")] if listed else []
 
@@ -225,5 +227,5 @@ def _keys(batch: pyarrow.RecordBatch, rule: int, rows: Any) -> list[bytes | None
 
 
 def _size(key: bytes | None, value: bytes | None, headers: Headers) -> int:
-    told = sum(len(name) + len(text) + 10 for name, text in headers)
-    return len(key or b"") + len(value or b"") + told + FRAME_BYTES
+    headers_size = sum(len(name) + len(text) + 10 for name, text in headers)
+    return len(key or b"") + len(value or b"") + headers_size + FRAME_BYTES
