@@ -36,7 +36,7 @@ FIELDS = ("key", "value", "partition", "offset", "timestamp", "headers", "decode
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Who reads: a small log the driver, any other one task for each partition."""
     if request.param == "tasks":
-        monkeypatch.setattr("lastword.spark.reading.table.HERE_OFFSETS", 0)
+        monkeypatch.setattr("lastword.spark.reading.table.DRIVER_OFFSETS", 0)
     return str(request.param)
 
 
@@ -307,7 +307,7 @@ def test_no_value_of_a_table_goes_through_an_aggregate_and_one_partition_needs_n
 
     # A small log is read by the driver, unless its rows are large.
     assert "MapInArrow" not in plan()
-    monkeypatch.setattr("lastword.spark.reading.table.HERE_BYTES", 0)
+    monkeypatch.setattr("lastword.spark.reading.table.DRIVER_BYTES", 0)
     assert "MapInArrow" in plan()
     assert "Exchange" not in plan()
     assert "Aggregate" not in plan()

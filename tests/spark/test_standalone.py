@@ -51,7 +51,7 @@ print(all(password in row.login for row in rows))
 print("CoarseGrainedExecutorBackend" in commands, password in commands)
 
 # However small the topic is, executors read it.
-lastword.spark.reading.table.HERE_OFFSETS = 0
+lastword.spark.reading.table.DRIVER_OFFSETS = 0
 print(read_table(spark, topic).count())
 written, streamed = topic + "-written", topic + "-streamed"
 for name in (written, streamed):

@@ -1,6 +1,7 @@
 """Compacted topics in Spark: read as records or as a table, folded, and written back.
 
-The inner rooms in reading order: `session`, `reading`, `writing`, `query`. `first_start` prepares a machine for them.
+The inner rooms in reading order: `session`, `reading`, `writing`, `query`. `first_start` starts Spark once ahead of the
+first query, which leaves the class archive that later starts use.
 """
 
 from __future__ import annotations

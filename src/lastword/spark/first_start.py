@@ -1,4 +1,4 @@
-"""Spark's first start on a machine, taken ahead of the first query: it leaves the class archive that others map."""
+"""Spark's first start on a machine, ahead of the first query: it leaves the class archive that later starts use."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _NO_CLUSTER = Connection(bootstrap_servers="127.0.0.1:1")
 _QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.log.level": "OFF"}
 
 
-def take_first_start(java: Java, cache: Path, jars: tuple[Path, ...], tell: Callable[[str], None]) -> None:
+def take_first_start(java: Java, cache: Path, jars: tuple[Path, ...], report: Callable[[str], None]) -> None:
     """Starts Spark once with the jars of a cache and stops it, unless its class archive is there, or can't be kept."""
     if spark_archive(java, cache.absolute(), spark_jar_lock().folder_name, jars).unfinished is None:
         return
-    tell("preparing Spark, once: it then starts in half the time")
+    report("preparing Spark, once: it then starts in half the time")
     # Its workers complain when they end with the JVM, and what fails here is an error of ours.
     with _silent_children():
         spark = session(_NO_CLUSTER, master="local[1]", settings=_QUICK, jars=cache)
@@ -45,21 +45,21 @@ def take_first_start(java: Java, cache: Path, jars: tuple[Path, ...], tell: Call
 
 @contextmanager
 def _silent_children() -> Iterator[None]:
-    """What is started in the block, and whoever is started by that, writes no standard error."""
+    """Processes that are started in the block, and their children, write no standard error."""
     sys.stderr.flush()
-    kept = os.dup(2)
+    stderr = os.dup(2)
     with open(os.devnull, "wb") as nowhere:  # noqa: PTH123
         os.dup2(nowhere.fileno(), 2)
     try:
         yield
     finally:
         sys.stderr.flush()
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(stderr, 2)
+        os.close(stderr)
 
 
 def _load_classes(spark: SparkSession) -> None:
-    """Does once, on no data to speak of, what reading tables and queries over them do."""
+    """Does once, on tiny data, what reading tables and queries over them do."""
     spark.read.format("kafka").option("kafka.bootstrap.servers", _NO_CLUSTER.bootstrap_servers).option(
         "subscribe", "none"
     ).load()
@@ -68,8 +68,8 @@ def _load_classes(spark: SparkSession) -> None:
         lambda batches: batches, "key string, value string, partition long, offset long"
     )
     more = ("key AS raw_key", "now() AS timestamp", f"CAST(NULL AS {HEADERS_TYPE}) AS headers", "'' AS decode_error")
-    shown = shown_rows(rows.selectExpr("*", *more), "raw_key")
-    as_columns(shown.persist(), None).createOrReplaceTempView("rows")
+    table_rows = shown_rows(rows.selectExpr("*", *more), "raw_key")
+    as_columns(table_rows.persist(), None).createOrReplaceTempView("rows")
     spark.sql(
         "SELECT n, count(*) AS rows, max(timestamp) FROM rows GROUP BY n HAVING n > 0 ORDER BY rows LIMIT 9"
     ).collect()

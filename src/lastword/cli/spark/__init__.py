@@ -1,4 +1,4 @@
 """The verbs on Spark: `sql`, `export`, `run`.
 
-Read in this order: `spark_options`, `export`, `run`, `sql`.
+Read in this order: `spark_options` (shared options, and the session of a verb), `sql`, `export`, `run`.
 """

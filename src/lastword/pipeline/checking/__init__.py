@@ -1,4 +1,5 @@
-"""Everything that is wrong with a pipeline file: its SQL, its schema, its topics.
+"""The mistakes in a pipeline file: in its SQL, its schema, its topics.
 
-Read in this order: `result_sizes`, `source_fields`, `expressions`, `topic_check`, `check`.
+Read in this order: `check` (all of it), `source_fields` (the schema), `expressions` (the SQL), `result_sizes` (results
+that may be too large), `topic_check` (topics that are missing or do not compact).
 """

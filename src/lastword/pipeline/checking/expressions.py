@@ -1,4 +1,4 @@
-"""What is wrong with the SQL of a pipeline: Spark analyses each expression over an empty frame, and no job runs."""
+"""Mistakes in the SQL of a pipeline: Spark analyses each expression over an empty frame, and no job runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from lastword.pipeline.checking.source_fields import RESERVED, SourceFields
 from lastword.pipeline.plan.mistakes import Problem
 from lastword.spark.reading.json_text import is_json_kind
 from lastword.spark.session.catalyst import children, items, nodes_of
-from lastword.spark.session.failures import place_of, reason_of, told
+from lastword.spark.session.failures import one_line, place_of, reason_of
 from lastword.spark.session.pyspark_private import analysed_plan, is_java_instance, jvm_of, sql_parser
 
 
@@ -70,7 +70,7 @@ _RAISES = (
     "raise_error and assert_true are for a query that should stop: a record that somebody should look at is a match "
     "of a rule"
 )
-# By the beginning of a node's name in a parsed expression, in the plan of an analysed one, and of Spark's complaints.
+# By the start of a name: of a node in a parsed expression, of a node in an analysed plan, of an error of Spark.
 _FORMS = {
     "UnresolvedStar": _STAR,
     "ScalarSubquery": _SUBQUERY,
@@ -106,20 +106,20 @@ class Expressions:
         self._source = source
         self._parser = sql_parser(spark)
         self._frames: dict[Role, DataFrame] = {}
-        self._found: dict[tuple[str, Role], tuple[Problem, ...]] = {}
+        self._problems: dict[tuple[str, Role], tuple[Problem, ...]] = {}
         self._functions: list[str] = []
 
     def problems(self, text: str, role: Role) -> tuple[Problem, ...]:
-        """Everything that is wrong with an expression; nothing when it is fine."""
-        if (text, role) not in self._found:
-            self._found[text, role] = tuple(self._analysed(text, role))
-        return self._found[text, role]
+        """All mistakes in an expression; empty when it is fine."""
+        if (text, role) not in self._problems:
+            self._problems[text, role] = tuple(self._analysed(text, role))
+        return self._problems[text, role]
 
     def _analysed(self, text: str, role: Role) -> Iterator[Problem]:
         try:
             parsed = self._parser.parseExpression(text)
         except PySparkException as failure:
-            yield _told(failure)
+            yield _problem(failure)
             return
         nodes = [(str(node.nodeName()), node) for node in nodes_of(parsed)]
         form = _ALIAS if nodes[0][0] in ("Alias", "MultiAlias") else _meant(_FORMS, *[name for name, _ in nodes])
@@ -127,7 +127,7 @@ class Expressions:
         if form is not None:
             yield Problem(text=form)
             return
-        # What it is about has a mistake of its own.
+        # A field in it has a mistake of its own.
         if not self._source.fields or self._source.broken.intersection(_WORD.findall(text.lower())):
             return
         frame = self._frame(role)
@@ -135,10 +135,10 @@ class Expressions:
             answer = frame.select(F.expr(text).alias("answer"))
         except PySparkException as failure:
             unknown = list(self._unknown(nodes, frame, text))
-            yield from unknown or [_told(failure, _unknown_field(failure, frame))]
+            yield from unknown or [_problem(failure, _unknown_field(failure, frame))]
             return
         except Py4JError as failure:
-            yield Problem(text=str(told(failure, "Spark can't analyse it")))
+            yield Problem(text=str(one_line(failure, "Spark can't analyse it")))
             return
         misfit = self._misfit(answer, role)
         if misfit is not None:
@@ -182,17 +182,17 @@ class Expressions:
 
     def _expressions_of(self, plan: Any) -> list[Any]:
         """Every node of the expressions of a plan, and of what some of them stand for."""
-        found = [*items(plan.expressions())]
-        for node in found:  # grows while it is walked
+        nodes = [*items(plan.expressions())]
+        for node in nodes:  # grows while it is walked
             # to_date and its like stand for a cast.
             if is_java_instance(self._spark, node, _REPLACED):
-                found.append(node.replacement())
-            found += children(node)
-        return found
+                nodes.append(node.replacement())
+            nodes += children(node)
+        return nodes
 
     def _unknown(self, nodes: list[tuple[str, Any]], frame: DataFrame, text: str) -> Iterator[Problem]:
-        """Every name in the expression that stands for nothing, with the nearest one that does."""
-        told = set()
+        """Every unknown name in the expression, with the nearest one that exists."""
+        reported = set()
         for kind, node in nodes:
             name, problem = "", None
             if kind == "UnresolvedAttribute":
@@ -204,10 +204,10 @@ class Expressions:
             elif kind == "UnresolvedFunction" and node.nameParts().size() == 1:
                 name = str(node.nameParts().head())
                 problem = self._unknown_function(name)
-            if problem is not None and name not in told:
-                told.add(name)
-                found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
-                yield Problem(text=problem, after=text.count("\n", 0, found.start() if found else 0))
+            if problem is not None and name not in reported:
+                reported.add(name)
+                place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+                yield Problem(text=problem, after=text.count("\n", 0, place.start() if place else 0))
 
     def _unknown_function(self, name: str) -> str | None:
         if not self._functions:
@@ -226,7 +226,7 @@ def _tells_time(node: Any) -> bool:
 
 
 def _changes(node: Any) -> bool:
-    """Whether its answer differs from time to time, which Spark does not know."""
+    """Whether the result differs from call to call, which Spark does not know."""
     if node.nodeName() != "AesEncrypt":
         return _tells_time(node)
     mode, start = (constant_of(node.children().apply(at)) for at in (2, 4))
@@ -235,19 +235,19 @@ def _changes(node: Any) -> bool:
 
 
 def _meant(meanings: dict[str, str], *names: str) -> str | None:
-    """The meaning of the first name that begins like one of those known."""
+    """The meaning of the first name that starts with a key of `meanings`."""
     return next((meaning for name in names for start, meaning in meanings.items() if name.startswith(start)), None)
 
 
-def _told(failure: PySparkException, known: str | None = None) -> Problem:
-    """What Spark complains about, in our words where there are some."""
-    ours = known or _meant(_COMPLAINTS, failure.getCondition() or "")
+def _problem(failure: PySparkException, meaning: str | None = None) -> Problem:
+    """The error of Spark, in our words where there are some."""
+    ours = meaning or _meant(_COMPLAINTS, failure.getCondition() or "")
     line, column = place_of(failure) or (1, None)
     return Problem(text=ours or reason_of(failure), after=line - 1, column=None if ours else column)
 
 
 def _unknown_field(failure: PySparkException, frame: DataFrame) -> str | None:
-    """That a field is not there, with the nearest one that is; None for another complaint."""
+    """The message for an unknown field, with the nearest one that exists; None for another error."""
     condition, about = failure.getCondition() or "", failure.getMessageParameters() or {}
     if condition.startswith("UNRESOLVED_COLUMN"):
         name, known = ".".join(_unquoted(about.get("objectName", ""))), frame.columns

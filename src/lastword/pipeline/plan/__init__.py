@@ -1,4 +1,5 @@
-"""What a pipeline does, and the file that says it.
+"""A pipeline as data, and the file that describes it.
 
-Read in this order: `mistakes`, `plan`, `toml_lines`, `plan_names`, `plan_file`.
+Read in this order: `plan`, `plan_file` (reads the TOML), `plan_names` (illegal and repeated names), `toml_lines` (the
+line of each key), `mistakes`.
 """

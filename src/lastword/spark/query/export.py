@@ -26,7 +26,7 @@ from lastword.kafka.client.live_settings import topic_identity
 from lastword.spark.query.as_text import FOR_PROGRAMS, flat
 from lastword.spark.query.export_folder import MARKER, export_folder, names_in, refuse_what_is_there
 from lastword.spark.query.remote_folder import RemoteFolder
-from lastword.spark.reading.offset_range import At, OffsetRange, captured_span
+from lastword.spark.reading.offset_range import At, OffsetRange, captured_range
 from lastword.spark.reading.table import table_of
 from lastword.spark.session.failures import one_line_failures
 from lastword.spark.session.session import connection_of
@@ -50,7 +50,7 @@ _WRITER_OPTIONS: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Exporting:
-    """What is exported, and how: the table of a topic at a position or moment, as columns or as raw values."""
+    """The table of a topic to export, at a position or moment, and its form: columns or raw values."""
 
     topic: str
     format: str
@@ -75,7 +75,7 @@ class Exporting:
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """What `_lastword.json` says. `unreadable` of the rows have a `decode_error`."""
+    """The export's manifest, `_lastword.json`. `unreadable` counts the rows with a `decode_error`."""
 
     topic: str
     topic_id: str
@@ -90,9 +90,9 @@ class Exported:
 
 
 def export_table(spark: SparkSession, path: str, exporting: Exporting, *, overwrite: bool = False) -> Exported:
-    """Writes the table to a folder, local or by URL, and returns what its marker says once it is all there."""
-    span = captured_span(connection_of(spark), exporting.topic, exporting.at)
-    work, folder = _OneExport(spark, exporting, span), _local(path)
+    """Writes the table to a folder, local or by URL, and returns its manifest once all files are there."""
+    offset_range = captured_range(connection_of(spark), exporting.topic, exporting.at)
+    work, folder = _OneExport(spark, exporting, offset_range), _local(path)
     if folder is None:
         return work.to_url(path, overwrite=overwrite)
     if overwrite and _is_next_commit(folder, exporting.format):
@@ -101,14 +101,14 @@ def export_table(spark: SparkSession, path: str, exporting: Exporting, *, overwr
 
 
 def refuse_occupied(path: str, form: str, *, overwrite: bool) -> None:
-    """AlreadyExists or BadInput for a local folder that such an export could not be written to."""
+    """AlreadyExists or BadInput for a local folder that this export could not be written to."""
     folder = _local(path)
     if folder is not None and not (overwrite and _is_next_commit(folder, form)):
         refuse_what_is_there(folder, names_in(folder), overwrite=overwrite)
 
 
 def _local(path: str) -> Path | None:
-    """The folder on local disk that is meant; None for a URL."""
+    """The folder on local disk; None for a URL."""
     if _URL.fullmatch(path) and not path.startswith("file://"):
         return None
     return Path(path.removeprefix("file://")).expanduser().resolve()
@@ -121,7 +121,7 @@ def _is_next_commit(folder: Path, form: str) -> bool:
 class _OneExport:
     """One export."""
 
-    def __init__(self, spark: SparkSession, exporting: Exporting, span: OffsetRange) -> None:
+    def __init__(self, spark: SparkSession, exporting: Exporting, offset_range: OffsetRange) -> None:
         self._spark = spark
         self._exporting = exporting
         connection = connection_of(spark)
@@ -130,24 +130,24 @@ class _OneExport:
             "topic": exporting.topic,
             "topic_id": topic_identity(admin, exporting.topic),
             "cluster": str(connection.reach(admin).cluster_id),
-            "position": str(span.stop),
+            "position": str(offset_range.stop),
             "exported_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "key_codec": codec_named(exporting.key).name,
             "value_codec": codec_named(exporting.value).name,
             "format": exporting.format,
         }
-        self._span = span
+        self._offset_range = offset_range
 
     def to_folder(self, folder: Path, *, overwrite: bool) -> Exported:
-        """Beside its place, then put there: what was there stays as it is until the new export is whole."""
+        """Writes beside the folder, then renames: an old export stays as it is until the new one is whole."""
         with export_folder(folder, overwrite=overwrite) as place:
             done = self._write(place.unfinished.as_uri(), mode="append")
             place.finish(_marker(done))
         return done
 
     def to_delta(self, folder: Path) -> Exported:
-        """As the next commit of a Delta table that is there: its readers see the old one or the new one."""
-        # The old marker would speak for the new rows from the commit on.
+        """The next commit of an existing Delta table: its readers see the old rows or the new ones."""
+        # After the commit the old manifest would describe the new rows.
         (folder / MARKER).unlink(missing_ok=True)
         sync(folder)
         done = self._write(folder.as_uri(), mode="overwrite")
@@ -155,7 +155,7 @@ class _OneExport:
         return done
 
     def to_url(self, url: str, *, overwrite: bool) -> Exported:
-        """By Spark alone, because a store behind a URL has no rename that could put a folder in place at once."""
+        """Written in place by Spark: a store behind a URL has no rename of a whole folder."""
         with one_line_failures(url):
             place = RemoteFolder(self._spark, url)
             place.clear_for_export(overwrite=overwrite)
@@ -181,25 +181,27 @@ class _OneExport:
             return Exported(**self._facts, **counts.get)
 
     def _rows(self) -> DataFrame:
-        told = self._exporting
-        if told.format == "jsonl":
-            # As bytes, so that what a codec can't read is there to be written in base64.
-            return _json_lines(table_of(self._spark, self._span, key="bytes", value="bytes"), told.key, told.value)
+        exporting = self._exporting
+        if exporting.format == "jsonl":
+            # As bytes, so that a value that its codec can't read can be written in base64.
+            return _json_lines(
+                table_of(self._spark, self._offset_range, key="bytes", value="bytes"), exporting.key, exporting.value
+            )
         rows = table_of(
             self._spark,
-            self._span,
-            key=told.key,
-            value=told.value,
-            columns=told.has_columns,
-            schema=told.schema,
-            keep=told.has_columns and told.schema is None,
+            self._offset_range,
+            key=exporting.key,
+            value=exporting.value,
+            columns=exporting.has_columns,
+            schema=exporting.schema,
+            keep=exporting.has_columns and exporting.schema is None,
         )
-        return flat(rows, FOR_PROGRAMS) if told.format == "csv" else rows
+        return flat(rows, FOR_PROGRAMS) if exporting.format == "csv" else rows
 
 
 @contextmanager
 def _standard_timestamps(spark: SparkSession) -> Iterator[None]:
-    """Parquet's own type for a moment, which every reader takes for UTC; by default Spark writes one of Impala's."""
+    """Parquet's own type for a time, which every reader takes for UTC; by default Spark writes Impala's type."""
     name = "spark.sql.parquet.outputTimestampType"
     before = spark.conf.get(name)
     spark.conf.set(name, "TIMESTAMP_MICROS")

@@ -4,8 +4,8 @@
     .users.exporting-5f0c.../     the next one in the making, locked by the process that makes it
     .users.replaced-5f0c.../      the old one, between the two renames that put the new one in its place
 
-What a crash left behind is settled by the next export: an unlocked `exporting` is deleted, and a `replaced` one goes
-back to its place if that is empty.
+The next export cleans up after a crash: it deletes an unlocked `exporting`, and moves a `replaced` one back to its
+place if that is empty.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lastword.core.durable import sync, write_durably
 from lastword.core.errors import AlreadyExists, BadInput, LastwordError
 
 MARKER = "_lastword.json"
-# What Spark, Delta and lastword name their files.
+# How Spark, Delta and lastword name their files.
 _OF_AN_EXPORT = re.compile(r"part-.*|_.*|\..*\.crc|deletion_vector_.*")
 
 
@@ -75,17 +75,17 @@ def names_in(path: Path) -> list[str]:
 
 
 def refuse_what_is_there(path: Path | str, names: Iterable[str], *, overwrite: bool) -> None:
-    """An export overwrites only when it is told to, and only what an export wrote."""
+    """Refuses a folder with files, unless `overwrite` is set and an export wrote all of them."""
     names = list(names)
     if names and not overwrite:
         raise AlreadyExists(f"{path} is not empty: give another folder, or replace what is there with --overwrite")
     foreign = [name for name in names if not _OF_AN_EXPORT.fullmatch(name)]
     if foreign:
-        raise BadInput(f"{path} holds {foreign[0]}, which no export wrote: give a folder of its own")
+        raise BadInput(f"{path} holds {foreign[0]}, which no export wrote: give another folder")
 
 
 def _settle(path: Path) -> None:
-    """Deletes what killed exports to this place left behind, and puts back what one had moved aside."""
+    """Deletes what killed exports to this place left behind, and puts back an export that was moved aside."""
     for left in path.parent.glob(f".{_literal(path.name)}.replaced-*"):
         if names_in(path):
             shutil.rmtree(left)
@@ -103,7 +103,7 @@ def _settle(path: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Holds the folder: the lock is the open folder's, so it ends with the process however that ends."""
+    """Locks the folder: the lock belongs to the open folder, so it ends with the process."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

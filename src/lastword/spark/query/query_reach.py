@@ -1,4 +1,4 @@
-"""What a query may reach: topics, and nothing else; with `allow_files` also files. Whatever is not known is refused.
+"""What a query may reach: topics, and nothing else; with `allow_files` also files. Anything unknown is refused.
 
 A query is looked at twice. First as it was parsed, before Spark looks anything up: to look up text.`/x` is to read
 that file, and some expressions run while Spark analyses a query. Then as it was analysed, when every name has become
@@ -123,13 +123,13 @@ class Reach:
             return
         # One name in brackets, or several with commas between.
         name = str(expression["nameParts"])[1:-1] if "nameParts" in expression else expression["name"]["funcName"]
-        found = session_state(self.spark).catalog().lookupBuiltinOrTempFunction(name)
-        if not found.isDefined():
+        function = session_state(self.spark).catalog().lookupBuiltinOrTempFunction(name)
+        if not function.isDefined():
             if ", " in name:
                 raise _refused(f"the function {name.replace(', ', '.')}", "write it without a catalog")
             # Spark says which name is near.
             return
-        info = found.get()
+        info = function.get()
         if info.getSource() != "built-in":
             raise _refused(f"the function {name}")
         self._check_class(info.getClassName(), name)

@@ -18,13 +18,13 @@ class RemoteFolder:
         self._files: Any = self._root.getFileSystem(session_state(spark).newHadoopConf())
 
     def names(self) -> list[str]:
-        """What the folder holds; nothing when it is not there."""
+        """The names in the folder; empty if there is no folder."""
         if not self._files.exists(self._root):
             return []
         return sorted(str(status.getPath().getName()) for status in self._files.listStatus(self._root))
 
     def clear_for_export(self, *, overwrite: bool) -> None:
-        """Refuses what may not be overwritten; takes the old marker away, so that none stands beside a half export."""
+        """Refuses what may not be overwritten, and deletes the old manifest: a half export must have none."""
         refuse_what_is_there(self._url, self.names(), overwrite=overwrite)
         self._files.delete(self._path(self._root, MARKER), False)
 

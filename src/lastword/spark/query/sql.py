@@ -16,9 +16,9 @@ from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.spark.query.query_reach import Reach
 from lastword.spark.query.statements import Statement, analysed, analysed_inner, parsed
-from lastword.spark.reading.offset_range import At, captured_span
+from lastword.spark.reading.offset_range import At, captured_range
 from lastword.spark.reading.table import table_of
-from lastword.spark.session.failures import one_line_failures, told
+from lastword.spark.session.failures import one_line, one_line_failures
 from lastword.spark.session.pyspark_private import analysed_plan, set_active
 from lastword.spark.session.session import connection_of
 
@@ -33,7 +33,7 @@ class Reading:
 
     key: str = "string"
     value: str = "json"
-    # By topic; under None that of the only one.
+    # By topic; under None the schema of the only topic.
     schemas: Mapping[str | None, str] = field(default_factory=dict)
     at: At = None
     # Whether the query may read files beside topics.
@@ -73,8 +73,8 @@ def answer(spark: SparkSession, query: str, reading: Reading = Reading()) -> Que
 
 @contextmanager
 def _no_substitution(spark: SparkSession) -> Iterator[None]:
-    """In the block ${env:NAME}, ${system:NAME} and ${spark.NAME} in a query are what they look like: text."""
-    # The parser takes the settings of the active session, whichever it belongs to.
+    """In the block ${env:NAME}, ${system:NAME} and ${spark.NAME} in a query are plain text."""
+    # The parser takes the settings of the active session, also if that is another one.
     set_active(spark)
     before = spark.conf.get(_SUBSTITUTION) or "true"
     spark.conf.set(_SUBSTITUTION, "false")
@@ -101,7 +101,7 @@ class _Topics:
         return self._cluster.topics
 
     def analysed(self, analyse: Callable[[], DataFrame]) -> DataFrame:
-        """What `analyse` gives once every topic that it asks for is there."""
+        """The result of `analyse`, once every topic that it asks for is a view."""
         while True:
             try:
                 return analyse()
@@ -113,8 +113,8 @@ class _Topics:
     def _add(self, missing: AnalysisException) -> None:
         topic = self._topic_of(missing)
         if topic in self.positions:
-            # A view of that name is there, and this kind of statement does not take one.
-            raise told(missing, _QUERY) from None
+            # There is a view of that name, and this kind of statement takes none.
+            raise one_line(missing, _QUERY) from None
         self._refuse_namesakes(topic)
         at, schema = self._reading.at, self._reading.schemas.get(topic, self._reading.schemas.get(None))
         if self.positions and (at is not None or None in self._reading.schemas):
@@ -122,11 +122,11 @@ class _Topics:
             raise BadInput(
                 f"{option} is for a query over one topic, and this one reads {', '.join(self.positions)} too"
             )
-        span = captured_span(self._connection, topic, at)
+        offset_range = captured_range(self._connection, topic, at)
         columns = self._reading.value == "json"
         table = table_of(
             self._spark,
-            span,
+            offset_range,
             key=self._reading.key,
             value=self._reading.value,
             columns=columns,
@@ -135,14 +135,14 @@ class _Topics:
             keep=columns and schema is None,
         )
         table.createOrReplaceTempView(f"`{topic}`")
-        self.positions[topic] = span.stop
+        self.positions[topic] = offset_range.stop
 
     def _topic_of(self, missing: AnalysisException) -> str:
-        """The topic that stands behind a name of the query: exactly that one, or the only one in another case."""
+        """The topic for a name in the query: the same name, or the only one that differs in case alone."""
         parts = _NAME_PART.findall((missing.getMessageParameters() or {}).get("relationName", ""))
-        name, known = ".".join(part.replace("``", "`") for part in parts), self.known
-        if name not in known:
-            alike = [topic for topic in known if topic.lower() == name.lower()]
+        name, topics = ".".join(part.replace("``", "`") for part in parts), self.known
+        if name not in topics:
+            alike = [topic for topic in topics if topic.lower() == name.lower()]
             if len(alike) > 1:
                 raise BadInput(f"the query: {name} may be any of {', '.join(sorted(alike))}: write it as the topic is")
             name = alike[0] if alike else name

@@ -1,4 +1,4 @@
-"""What a query may be: something that only reads. Spark's own parser says what it is."""
+"""The statements that a query may be: those that only read, as Spark's own parser sees them."""
 
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ from lastword.spark.reading.records import HEADERS, has_headers
 
 TABLE_COLUMNS = ("key", "value", "partition", "offset", "timestamp")
 
-# The map that every task gets: so many words of 64 bits, however large the source is. With more than 64 records to
-# a word, records begin to share bits, and more of them are sorted.
+# The size of the map that every task gets, in words of 64 bits. With more than 64 records for each word, records begin
+# to share bits, and more of them are sorted.
 MAP_WORDS = 1 << 20
 # Spreads the partitions over the map: their offsets all start at 0.
 _STRIDE = 2_654_435_761
-# Sorted by first: Spark compares the first eight bytes of what it sorts quickly, and those of keys are often the same.
+# The first sort column: Spark compares the first eight bytes quickly, and those of keys are often the same.
 _HASH = "__hash"
 
 

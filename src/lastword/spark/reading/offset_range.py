@@ -29,17 +29,17 @@ class OffsetRange:
 
     @property
     def partitions(self) -> tuple[int, ...]:
-        """Those that may hold a record."""
+        """The partitions that may hold a record."""
         return tuple(p for p in self.stop if self.start[p] < self.stop[p])
 
     @property
     def offsets(self) -> int:
-        """How many there are: at least as many as records."""
+        """How many offsets there are: at least as many as records."""
         return sum(self.stop[p] - self.start[p] for p in self.stop)
 
 
-def captured_span(connection: Connection, topic: str, at: At = None) -> OffsetRange:
-    """The span up to `at`; BadInput for a position that the log has not reached."""
+def captured_range(connection: Connection, topic: str, at: At = None) -> OffsetRange:
+    """The range up to `at`; BadInput for a position that the log has not reached."""
     first, last = log_bounds(connection, topic)
     if at is None:
         return OffsetRange(topic=topic, start=first, stop=last)

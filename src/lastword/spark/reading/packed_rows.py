@@ -1,5 +1,7 @@
-"""How a row lies in the memory of a fold, and on its disk: offset, timestamp and whether headers follow; the headers,
-packed; the value. A tombstone is no bytes at all."""
+"""The bytes of a row in a fold, in memory and on disk: offset, timestamp, whether headers follow; headers; value.
+
+A tombstone is no bytes at all.
+"""
 
 from __future__ import annotations
 

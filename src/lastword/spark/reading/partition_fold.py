@@ -1,8 +1,8 @@
-"""The fold of one Kafka partition, in a Python worker of Spark's: all records of a key are there, in offset order.
+"""The fold of one Kafka partition, in a Python worker of Spark: all records of a key are there, in offset order.
 
-So no shuffle and no sort is needed, only a dict; and the worker reads the partition itself, which spares the way of
-every record through the JVM. When the dict grows past its bound, it moves to the disk, spread by hash over files that
-are folded one after another: the bound holds whatever the number of keys.
+So it needs no shuffle and no sort, only a dict. The worker reads the partition itself, so no record goes through the
+JVM. When the dict grows past its bound, it moves to the disk, spread by hash over files that are folded one after
+another: the bound holds for any number of keys. For records in another order see `fold`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from lastword.spark.reading.packed_rows import (
     values_and_headers,
 )
 
-# What an entry takes beside its bytes: two objects' heads and a slot of the dict.
+# What an entry takes beside its bytes: the heads of two objects, and a slot of the dict.
 _ENTRY_BYTES = 170
 _FILES = 32
 # A batch of rows on its way to the JVM has no more of either.
@@ -51,11 +51,11 @@ _SQL_TYPES = {"string": "string", "json": "string", "bytes": "binary", "int": "b
 
 
 class TooLarge(Exception):
-    """The records have more bytes than whoever reads them wants to take."""
+    """The records have more bytes than the reader takes."""
 
 
 class Room:
-    """How many bytes of values may be read, over several partitions."""
+    """How many bytes of values may still be read, from all partitions together."""
 
     def __init__(self, size: int) -> None:
         self._left = size
@@ -71,7 +71,7 @@ class PartitionFold:
     """What a task needs to fold one partition; it travels to the workers."""
 
     connection: Connection
-    span: OffsetRange
+    offset_range: OffsetRange
     key_codec: str
     value_codec: str
     memory_bytes: int
@@ -113,9 +113,10 @@ class PartitionFold:
 
         Checked while they are read, because the cleaner may come between a check and a read.
         """
-        expected, end, is_past = self.span.start[partition], self.span.stop[partition], partition in self.span.past
+        wanted = self.offset_range
+        expected, end, is_past = wanted.start[partition], wanted.stop[partition], partition in wanted.past
         start, stop = Position({partition: expected}), Position({partition: end})
-        for batch in read_columns(self.connection, self.span.topic, start=start, stop=stop, queue=ReadQueue()):
+        for batch in read_columns(self.connection, wanted.topic, start=start, stop=stop, queue=ReadQueue()):
             for columns in batch:
                 if is_past and columns.offsets[-1] - expected + 1 != len(columns.offsets):
                     present = set(columns.offsets)
@@ -126,9 +127,9 @@ class PartitionFold:
             raise self._gap(partition, expected)
 
     def _gap(self, partition: int, offset: int) -> HorizonPassed:
-        topic = self.span.topic
+        topic, stop = self.offset_range.topic, self.offset_range.stop
         return HorizonPassed(
-            f"{topic} at {self.span.stop}: {topic}[{partition}] has no record at offset {offset}: compaction (or "
+            f"{topic} at {stop}: {topic}[{partition}] has no record at offset {offset}: compaction (or "
             "the end of a transaction) left a gap before that position, so its state is not certain: ask for latest"
         )
 
@@ -165,7 +166,7 @@ class NewestRows:
         self._memory_bytes = memory_bytes
         self._depth = depth
         self._files: dict[int, IO[bytes]] = {}
-        # No more than this is held; counted anew when it seems too much, since most rows replace another.
+        # An upper bound of what is held; counted again when it seems too much, since most rows replace another.
         self._bytes_at_most = 0
 
     def fold(self, columns: Columns) -> None:
@@ -193,7 +194,7 @@ class NewestRows:
                 file.seek(0)
                 for rows in _dumped(file):
                     part.update(rows)
-            # The file is gone by now: what it held is in the part, or in files of the part's own.
+            # The file is gone by now: its rows are in the part, or in files of that part.
             yield from part.taken()
 
     def _make_room(self) -> None:
@@ -213,7 +214,7 @@ class NewestRows:
             parts.setdefault(number, {})[key] = row
         for number, part in parts.items():
             if number not in self._files:
-                # Without a name: the kernel removes it with the process, however that ends.
+                # Without a name: the kernel removes the file when the process ends.
                 self._files[number] = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is read back
             marshal.dump(part, self._files[number])
         self._rows = {}
@@ -221,7 +222,7 @@ class NewestRows:
 
 
 class _Decoding:
-    """Columns of one codec: what it can't read becomes null, with the reason beside it."""
+    """Columns of one codec: a value that it can't read becomes null, with the reason beside it."""
 
     def __init__(self, name: str) -> None:
         self._codec: Codec = codec_named(name)

@@ -11,7 +11,7 @@ from lastword.core.position import Position
 from lastword.kafka.client.bounded_read import begin_of, refuse_unknown_partitions
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import log_bounds
-from lastword.spark.reading.offset_range import At, captured_span
+from lastword.spark.reading.offset_range import At, captured_range
 from lastword.spark.reading.packed_rows import HEADERS_TYPE
 from lastword.spark.session.client_settings import java_settings
 from lastword.spark.session.session import connection_of
@@ -26,13 +26,13 @@ _EARLIEST = -2
 def read_records(spark: SparkSession, topic: str, *, at: At = None) -> DataFrame:
     """The committed records from the log's start up to `at`, a tombstone with a null value; nothing is folded."""
     connection = connection_of(spark)
-    span = captured_span(connection, topic, at)
-    if not span.partitions:
+    offset_range = captured_range(connection, topic, at)
+    if not offset_range.partitions:
         return spark.createDataFrame([], RECORD_SCHEMA)
     reader = spark.read.format("kafka").options(**source_options(connection))
-    reader = reader.option("assign", json.dumps({topic: span.partitions}))
-    reader = reader.option("startingOffsets", _offsets(topic, dict.fromkeys(span.partitions, _EARLIEST)))
-    reader = reader.option("endingOffsets", _offsets(topic, {p: span.stop[p] for p in span.partitions}))
+    reader = reader.option("assign", json.dumps({topic: offset_range.partitions}))
+    reader = reader.option("startingOffsets", _offsets(topic, dict.fromkeys(offset_range.partitions, _EARLIEST)))
+    reader = reader.option("endingOffsets", _offsets(topic, {p: offset_range.stop[p] for p in offset_range.partitions}))
     return reader.load().select(*_COLUMNS)
 
 

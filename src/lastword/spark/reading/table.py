@@ -12,7 +12,7 @@ from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput
 from lastword.spark.reading.fold import shown_rows
 from lastword.spark.reading.json_columns import as_columns
-from lastword.spark.reading.offset_range import At, OffsetRange, captured_span
+from lastword.spark.reading.offset_range import At, OffsetRange, captured_range
 from lastword.spark.reading.partition_fold import PartitionFold, Room, TooLarge, ids
 from lastword.spark.session.client_settings import portable
 from lastword.spark.session.failures import one_line_failures
@@ -21,12 +21,12 @@ from lastword.spark.session.session import connection_of
 if TYPE_CHECKING:
     import pyarrow
 
-# Of the rows that one task holds; beyond it they move to the disk.
+# Limit for the rows of one task; beyond it they move to the disk.
 FOLD_MEMORY_BYTES = 512 * 1024**2
-# A log of no more offsets, with no more bytes of values, is read by the driver: Spark takes seconds to start a worker,
-# and the driver as long for a million records.
-HERE_OFFSETS = 400_000
-HERE_BYTES = 128 * 1024**2
+# The driver itself reads a log up to these limits: Spark takes seconds to start a worker, and the driver needs as long
+# for a million records.
+DRIVER_OFFSETS = 400_000
+DRIVER_BYTES = 128 * 1024**2
 
 
 def read_table(
@@ -49,15 +49,15 @@ def read_table(
     with the reason in `decode_error`. A past `at` is refused with HorizonPassed when compaction may have erased
     something before it.
     """
-    span = captured_span(connection_of(spark), topic, at)
+    offset_range = captured_range(connection_of(spark), topic, at)
     return table_of(
-        spark, span, key=key, value=value, columns=columns, schema=schema, fold_memory_bytes=fold_memory_bytes
+        spark, offset_range, key=key, value=value, columns=columns, schema=schema, fold_memory_bytes=fold_memory_bytes
     )
 
 
 def table_of(
     spark: SparkSession,
-    span: OffsetRange,
+    offset_range: OffsetRange,
     *,
     key: str = "string",
     value: str = "json",
@@ -66,44 +66,44 @@ def table_of(
     keep: bool = False,
     fold_memory_bytes: int = FOLD_MEMORY_BYTES,
 ) -> DataFrame:
-    """The same, of a span that is captured already; with `keep` the topic is read once, however often the table is."""
+    """`read_table` of a captured range; with `keep` the topic is read once, however often the table is used."""
     if schema is not None and not columns:
         raise BadInput("a schema is for columns: give columns=True with it")
     if columns and codec_named(value).name != "json":
         raise BadInput(f"only JSON values have columns, and the value codec is {value}: leave columns out")
-    rows, are_shown = _live(spark, span, codec_named(key).name, codec_named(value).name, fold_memory_bytes)
+    rows, are_shown = _live(spark, offset_range, codec_named(key).name, codec_named(value).name, fold_memory_bytes)
     rows = (rows if are_shown else shown_rows(rows, "raw_key")).drop("raw_key")
     if keep:
         rows = rows.persist()
     return as_columns(rows, schema) if columns else rows
 
 
-def live_rows(spark: SparkSession, span: OffsetRange) -> DataFrame:
+def live_rows(spark: SparkSession, offset_range: OffsetRange) -> DataFrame:
     """The live rows of every partition, key and value as bytes: a key that lives in two partitions comes twice."""
-    rows, _ = _live(spark, span, "bytes", "bytes", FOLD_MEMORY_BYTES)
+    rows, _ = _live(spark, offset_range, "bytes", "bytes", FOLD_MEMORY_BYTES)
     return rows.select("key", "value", "partition")
 
 
 def _live(
-    spark: SparkSession, span: OffsetRange, key_codec: str, value_codec: str, memory_bytes: int
+    spark: SparkSession, offset_range: OffsetRange, key_codec: str, value_codec: str, memory_bytes: int
 ) -> tuple[DataFrame, bool]:
-    """The live rows of every partition, decoded, with the bytes of each key as `raw_key`; whether no key comes twice.
+    """The live rows of every partition, decoded, with the bytes of each key as `raw_key`.
 
-    False says that it is not known.
+    True beside them: no key comes twice. False: a key may come twice.
     """
     fold = PartitionFold(
         connection=portable(connection_of(spark)),
-        span=span,
+        offset_range=offset_range,
         key_codec=key_codec,
         value_codec=value_codec,
         memory_bytes=memory_bytes,
     )
-    partitions = span.partitions
+    partitions = offset_range.partitions
     if not partitions:
         return spark.createDataFrame([], fold.sql_schema), True
-    if span.offsets <= HERE_OFFSETS and (few := _folded_here(partitions, fold)) is not None:
-        keys = few.column("raw_key")
-        return spark.createDataFrame(few, fold.sql_schema), len(keys.unique()) == len(keys)
+    if offset_range.offsets <= DRIVER_OFFSETS and (table := _folded_by_driver(partitions, fold)) is not None:
+        keys = table.column("raw_key")
+        return spark.createDataFrame(table, fold.sql_schema), len(keys.unique()) == len(keys)
 
     def folded(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         for index in ids(batches):
@@ -112,20 +112,20 @@ def _live(
     # One task for each partition, with its index.
     tasks = spark.range(0, len(partitions), 1, len(partitions))
     rows = tasks.mapInArrow(folded, fold.sql_schema)
-    is_one = len(span.stop) == 1
-    if not span.past:
+    is_one = len(offset_range.stop) == 1
+    if not offset_range.past:
         return rows, is_one
-    # Read at once and kept: later the log may have been compacted, and could not tell its past again.
-    with one_line_failures(f"reading {span.topic} at {span.stop}"):
+    # Read now and kept: after a compaction the log would no longer have this past.
+    with one_line_failures(f"reading {offset_range.topic} at {offset_range.stop}"):
         return rows.localCheckpoint(), is_one
 
 
-def _folded_here(partitions: tuple[int, ...], fold: PartitionFold) -> pyarrow.Table | None:
-    """The rows, read by this process; None if they are few and yet too large."""
+def _folded_by_driver(partitions: tuple[int, ...], fold: PartitionFold) -> pyarrow.Table | None:
+    """The rows, read by this process; None if they are too large for it."""
     import pyarrow
 
     batches: list[pyarrow.RecordBatch] = []
-    room = Room(HERE_BYTES)
+    room = Room(DRIVER_BYTES)
     try:
         for partition in partitions:
             batches += fold.rows(partition, room)

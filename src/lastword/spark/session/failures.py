@@ -1,4 +1,4 @@
-"""What Spark complains about, as one line: what, where, and its error class; no stack trace and no plan."""
+"""Errors of Spark as one line: what failed, where, and the error class; no stack trace and no plan."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _LONGEST = 300
 
 @contextmanager
 def one_line_failures(what: str) -> Iterator[None]:
-    """Errors of Spark inside become one of ours: BadInput for what is wrong with the query, else LastwordError."""
+    """Errors of Spark in the block become ours: BadInput for a mistake in the query, else LastwordError."""
     # PySpark logs each of its errors as a page of JSON on standard error, before it raises it.
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
     try:
         yield
     except (PySparkException, Py4JError) as failure:
-        raise told(failure, what) from None
+        raise one_line(failure, what) from None
 
 
-def told(failure: PySparkException | Py4JError, what: str) -> LastwordError:
+def one_line(failure: PySparkException | Py4JError, what: str) -> LastwordError:
     """The error in one line, starting with `what` failed."""
     text = str(failure).strip()
     ours = _RAISED_IN_A_WORKER.search(text)
@@ -68,18 +68,18 @@ def reason_of(failure: PySparkException) -> str:
 
 def place_of(failure: PySparkException) -> tuple[int, int] | None:
     """The line and the column of the SQL that Spark names, both from 1; None when it names none."""
-    found = _PLACE.search(str(failure).partition(f"SQLSTATE: {failure.getSqlState()}")[2])
-    if found is None:
+    place = _PLACE.search(str(failure).partition(f"SQLSTATE: {failure.getSqlState()}")[2])
+    if place is None:
         return None
-    return int(found["line"]), int(found["from_1"]) if found["from_1"] else int(found["from_0"]) + 1
+    return int(place["line"]), int(place["from_1"]) if place["from_1"] else int(place["from_0"]) + 1
 
 
 def _of_causes(thrown: Any, what: str) -> LastwordError:
-    """The error that Spark has wrapped in others on its way: the first one that says what it is, else the innermost."""
+    """The error behind those that Spark wrapped around it: the first with an SQLSTATE, else the innermost."""
     while True:
         converted = convert_exception(thrown)
         if converted.getSqlState() is not None:
-            return told(converted, what)
+            return one_line(converted, what)
         if thrown.getCause() is None:
             message = str(thrown.getMessage() or thrown.toString())
             return LastwordError(f"{what}: {_shortened(message)}")
@@ -87,7 +87,7 @@ def _of_causes(thrown: Any, what: str) -> LastwordError:
 
 
 def _shortened(text: str) -> str:
-    """On one line, and as many of its sentences as are not too much; the first one in any case."""
+    """On one line, cut after a sentence if it is too long."""
     whole = " ".join(text.split())
     if len(whole) <= _LONGEST:
         return whole

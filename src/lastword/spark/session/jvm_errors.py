@@ -1,4 +1,4 @@
-"""What the JVM says on its standard error: held back while it starts, so that a mistake is one line and not a stack."""
+"""The JVM's standard error: held back while it starts, so that a mistake is one line and not a stack."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class JvmErrors:
         self._thread.start()
 
     def launched(self) -> None:
-        """The JVM has an end of its own, or will never have one."""
+        """The JVM has inherited the writing end, or never will: ours is closed."""
         if self.writer >= 0:
             os.close(self.writer)
             self.writer = -1
 
     def release(self) -> None:
-        """The start went well: what was said is passed on, and whatever comes from now on."""
+        """The start succeeded: passes on the lines so far, and all later ones."""
         with self._lock:
             for line in self._held or ():
                 sys.stderr.write(line)
@@ -43,7 +43,7 @@ class JvmErrors:
     def ended(self) -> list[str]:
         """To be called when the JVM is gone: the lines that were held to the end."""
         self.launched()
-        # A process that the JVM left behind may have its end too, and is not waited for.
+        # Not for ever: a process that the JVM left behind may hold the writing end too.
         self._thread.join(_END_S)
         with self._lock:
             return list(self._held or ())
@@ -59,12 +59,12 @@ class JvmErrors:
 
 
 class StartRefused(Exception):
-    """What Java threw while a session was made, as Java shows it."""
+    """The exception of Java that stopped the start of a session, as Java shows it."""
 
 
 @contextmanager
 def java_text() -> Iterator[None]:
-    """An exception of Java's as text: its own `str` asks the JVM, which is gone when the start has failed."""
+    """Turns an exception of Java into text now: `str` of it asks the JVM, which is gone after a failed start."""
     try:
         yield
     except Py4JJavaError as failure:
@@ -72,13 +72,13 @@ def java_text() -> Iterator[None]:
         raise StartRefused(str(failure).partition("\n: ")[2]) from None
 
 
-def reason_of(failure: Exception, said: list[str]) -> str:
-    """Why Spark did not start, in one line: as its exception says, or else the first that its JVM said."""
-    told = [line for line in str(failure).splitlines() if line.strip()]
-    heard = [line for line in said if line.strip()]
-    # A context that stopped itself while it was made says only in the log why.
-    knows = isinstance(failure, StartRefused) and told and "stopped SparkContext" not in told[0]
-    lines = told if knows else heard or told
+def reason_of(failure: Exception, jvm_lines: list[str]) -> str:
+    """Why Spark did not start, in one line: from the exception, or else the first line of its JVM."""
+    of_exception = [line for line in str(failure).splitlines() if line.strip()]
+    of_jvm = [line for line in jvm_lines if line.strip()]
+    # If a context stopped itself while it was made, only the log has the reason.
+    knows = isinstance(failure, StartRefused) and of_exception and "stopped SparkContext" not in of_exception[0]
+    lines = of_exception if knows else of_jvm or of_exception
     first = lines[0].strip() if lines else type(failure).__name__
     return _without_class(_LOG.sub("", first.removeprefix('Exception in thread "main" ')))
 

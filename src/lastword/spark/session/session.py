@@ -32,13 +32,13 @@ from lastword.spark.session.settings import LOOPBACK, checked, checked_master, i
 from lastword.spark.session.shutdown import end_jvm, handle_interrupts, watched
 
 _ANY_MASTER = "local[*]"
-# Whoever asks for this machine as it is takes the session that runs; the second is what `lastword run` asks for.
+# These ask for this machine without wishes: a running session will do. `lastword run` asks for the second.
 _ANY_MASTERS = (_ANY_MASTER, "local[*,4]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _SessionRequest:
-    """How a session was made."""
+    """The arguments that a session was made with."""
 
     master: str
     settings: Mapping[str, str]
@@ -76,7 +76,7 @@ def session(
     running = _running(connection, asked)
     if running is not None:
         return running
-    # A JVM without a session has the environment of its former one, whose secrets may be others.
+    # A JVM without a session has the environment of its former session, maybe with other secrets.
     end_jvm()
     java, cache, lock, client = (
         find_java(),
@@ -87,17 +87,17 @@ def session(
     paths = ensure_jars(lock, cache, java, tell)
     archive = spark_archive(java, cache.absolute(), lock.folder_name, paths)
     conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("lastword")
-    # Or Spark makes a folder for tables of its own wherever the command runs.
+    # By default Spark makes a folder for tables in the current directory.
     conf.set("spark.sql.warehouse.dir", (cache.absolute() / "warehouse").as_uri())
     for name, value in session_settings(master, paths, given, delta=delta, ui=ui).items():
         conf.set(name, value)
     conf.set("spark.driver.extraJavaOptions", java_options(archive, given.get("spark.driver.extraJavaOptions", "")))
     of_executors = f"{NOTHING_OUTSIDE} {given.get('spark.executor.extraJavaOptions', '')}"
     conf.set("spark.executor.extraJavaOptions", of_executors.strip())
-    # Where the driver's address is told, what it shows besides (its UI) is for this machine alone.
+    # If the driver's address is set, everything else that it opens (its UI) is for this machine alone.
     local_ip = LOOPBACK if conf.contains("spark.driver.host") else None
     python = executors_python(given, local=is_local(master))
-    # Secrets apart from the configuration, which is on the JVM's command line. Executors on this machine have them
+    # Secrets are not part of the configuration, which is on the JVM's command line. Executors on this machine get them
     # from the driver.
     to_executors = {} if is_local(master) else dict(client.secrets)
     scratch = _scratch() if is_local(master) and "spark.local.dir" not in given else None
@@ -119,7 +119,7 @@ def connection_of(spark: SparkSession) -> Connection:
 
 
 def _scratch() -> Path:
-    """A folder for the rows that Spark moves to the disk, and that pass between it and Python; nobody else gets in."""
+    """A private folder for the rows that Spark moves to the disk, and that pass between it and Python."""
     return Path(tempfile.mkdtemp(prefix="lastword-spark-"))
 
 
@@ -148,7 +148,7 @@ def _started(
 
 
 def _running(connection: Connection, asked: _SessionRequest) -> SparkSession | None:
-    """The session of this process; BadInput when it can't serve what is asked."""
+    """The session of this process; BadInput if it was made with other arguments."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         raise BadInput("lastword starts Spark's JVM itself: run the program with python and not with spark-submit")
     context = active_context()
@@ -163,7 +163,7 @@ def _running(connection: Connection, asked: _SessionRequest) -> SparkSession | N
 
 
 def _difference(running: _SessionRequest, asked: _SessionRequest) -> str | None:
-    """What the running session has otherwise; whatever is left to its default may be anything."""
+    """How the running session differs; an argument that has its default is not compared."""
     if asked.master not in (*_ANY_MASTERS, running.master):
         return f"at the master {running.master}"
     for name, value in asked.settings.items():

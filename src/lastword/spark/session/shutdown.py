@@ -1,7 +1,7 @@
-"""The end of a session, and of its JVM: PySpark lets that one run until Python has ended, and waits for nobody.
+"""The end of a session, and of its JVM: PySpark lets the JVM run until Python has ended, and does not wait for it.
 
-The JVM reads its standard input until that ends, and then ends itself, its context first. So whatever becomes of
-Python, no JVM is left; here it is also waited for.
+The JVM ends itself, its context first, when its standard input ends. So no JVM is left even if Python is killed; here
+the end is also waited for.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lastword.spark.session.jvm_errors import JvmErrors
 # The JVM takes well under a second to end; the first one on a machine also writes its class archive.
 _PATIENCE_S = 15.0
 _ARCHIVE_PATIENCE_S = 120.0
-# Whoever has pressed Ctrl-C waits for nothing.
+# After Ctrl-C nobody wants to wait.
 _INTERRUPTED_PATIENCE_S = 2.0
 
 _Handler = Callable[[int, FrameType | None], Any] | int | None
@@ -39,11 +39,11 @@ _Handler = Callable[[int, FrameType | None], Any] | int | None
 
 @dataclass(kw_only=True)
 class _Life:
-    """What must be put in order when the JVM of this process ends."""
+    """What must be cleaned up when the JVM of this process ends."""
 
     archive: ClassArchive
     errors: JvmErrors
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
     scratch: Path | None  # a folder for files of the JVM, which goes with it
     before: _Handler  # what Ctrl-C did before the session
     owner: int
@@ -58,7 +58,7 @@ _life: _Life | None = None
 
 
 def stop(spark: SparkSession) -> None:
-    """Ends the session and its JVM, and returns when that is gone; another session may be made afterwards."""
+    """Ends the session and its JVM, and returns when the JVM is gone; another session may be made afterwards."""
     gateway = pyspark_private.gateway()
     # A JVM that has died can't be asked to stop anything, and PySpark would warn of it.
     try:
@@ -71,12 +71,12 @@ def stop(spark: SparkSession) -> None:
 
 @contextmanager
 def watched(
-    archive: ClassArchive, errors: JvmErrors, tell: Callable[[str], None], scratch: Path | None
+    archive: ClassArchive, errors: JvmErrors, report: Callable[[str], None], scratch: Path | None
 ) -> Iterator[None]:
     """The JVM that is started in the block ends with Python at the latest, soon after Ctrl-C, or if the block fails."""
     global _life  # noqa: PLW0603 - PySpark has one JVM in a process
     before = signal.getsignal(signal.SIGINT)
-    _life = _Life(archive=archive, errors=errors, tell=tell, scratch=scratch, before=before, owner=os.getpid())
+    _life = _Life(archive=archive, errors=errors, report=report, scratch=scratch, before=before, owner=os.getpid())
     handle_interrupts()
     try:
         with pyspark_private.launched_process(_life.launched):
@@ -88,13 +88,13 @@ def watched(
 
 
 def handle_interrupts() -> None:
-    """Ctrl-C ends the jobs of the session from now on; a SparkContext that is made has its own way, which can hang."""
+    """From now on Ctrl-C ends the jobs of the session. A new SparkContext sets its own handler, which can hang."""
     if _life is not None:
         _on_ctrl_c(_on_interrupt if callable(_life.before) else _life.before)
 
 
 def jvm_has_ended() -> bool:
-    """Whether the JVM of this process was there and is gone; to be asked when a call has failed."""
+    """Whether the JVM of this process has ended; for use after a call has failed."""
     gateway = pyspark_private.gateway()
     if gateway is None:
         return False
@@ -108,7 +108,7 @@ def end_jvm() -> None:
     """Ends the JVM and returns when it is gone; nothing when there is none."""
     global _life  # noqa: PLW0603
     life, gateway = _life, pyspark_private.gateway()
-    # A forked child has what we have, and not what it is about.
+    # A forked child has a copy of these, and must not end its parent's JVM.
     if life is not None and life.owner != os.getpid():
         return
     _life = None
@@ -119,7 +119,7 @@ def end_jvm() -> None:
             _stop_listening(pyspark_private.active_context())
             pyspark_private.ignore_garbage(gateway)
         if process is not None:
-            _tell_of_archive(life, process)
+            _report_archive(life, process)
             status = _ended(process, _patience(life))
     finally:
         if gateway is not None:
@@ -133,7 +133,7 @@ def end_jvm() -> None:
 atexit.register(end_jvm)
 
 
-def _say_nothing(*_: object) -> None:
+def _ignore(*_: object) -> None:
     pass
 
 
@@ -141,18 +141,18 @@ def _put_in_order(life: _Life, status: int | None) -> None:
     life.errors.ended()
     if life.scratch is not None:
         shutil.rmtree(life.scratch, ignore_errors=True)
-    # What a start that failed has loaded is not what the next one needs.
+    # A failed start has loaded other classes than the next one needs.
     life.archive.finish(whole=status == 0 and not life.interrupted)
     if signal.getsignal(signal.SIGINT) is _on_interrupt:
         _on_ctrl_c(life.before)
 
 
-def _tell_of_archive(life: _Life | None, process: subprocess.Popen[bytes]) -> None:
+def _report_archive(life: _Life | None, process: subprocess.Popen[bytes]) -> None:
     if life is None or life.interrupted or life.archive.unfinished is None or process.poll() is not None:
         return
-    # Whoever is told may be gone by now, and the JVM must end all the same.
+    # The receiver of the line may be gone by now, and the JVM must end all the same.
     with suppress(Exception):
-        life.tell("keeping Spark's classes for its next start, once")
+        life.report("keeping Spark's classes for its next start, once")
 
 
 def _patience(life: _Life | None) -> float:
@@ -173,29 +173,29 @@ def _ended(process: subprocess.Popen[bytes], patience_s: float) -> int:
         process.kill()
         return process.wait()
     except BaseException:
-        # Whoever has pressed Ctrl-C meanwhile is told, and leaves no JVM all the same.
+        # Ctrl-C while it waits: the signal goes on, and no JVM is left all the same.
         process.kill()
         process.wait()
         raise
 
 
 def _stop_listening(context: SparkContext | None) -> None:
-    """What the JVM sends its counters to: it would print a stack when the JVM ends first."""
+    """Stops the server that gets the counters of tasks: it would print a stack if the JVM ended first."""
     server = pyspark_private.counters_server(context)
     if server is not None:
         server.shutdown()
 
 
 def _on_ctrl_c(handler: _Handler) -> None:
-    # Only the main thread may, and only it is interrupted. None: a handler that is not Python's.
+    # Only the main thread may set a handler, and only it is interrupted. None: a handler that is not Python's.
     if handler is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)
 
 
 def _on_interrupt(number: int, frame: FrameType | None) -> None:
-    """Cancels the jobs and does what Ctrl-C did before.
+    """Cancels the jobs, then calls the handler of before.
 
-    PySpark's own handler cancels them in this thread, on the connection that waits for the job: it waits for its end.
+    PySpark's own handler cancels in this thread, on the connection that waits for the job: so it waits for the job.
     """
     context, life = pyspark_private.active_context(), _life
     if context is not None and pyspark_private.has_jobs(context):
@@ -209,14 +209,14 @@ def _on_interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def hush_lost_jvm() -> None:
-    """What PySpark says of a JVM that is gone, or of a call that was interrupted: whoever made the call tells it."""
-    # With its stack, as an error: twice, once as nobody's.
+    """Silences what PySpark logs about a lost JVM or an interrupted call: the caller reports the error itself."""
+    # PySpark logs it with its stack twice: once as py4j, once without a name.
     logging.getLogger("py4j").propagate = False
     logging.getLogger().addFilter(_is_not_py4j)
     server = pyspark_private.counters_server(pyspark_private.active_context())
     if server is not None:
-        # It prints the stack of a connection that has ended.
-        server.handle_error = _say_nothing
+        # The server prints a stack when its connection ends.
+        server.handle_error = _ignore
 
 
 def _is_not_py4j(record: logging.LogRecord) -> bool:

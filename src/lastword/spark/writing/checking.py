@@ -1,4 +1,4 @@
-"""What a table can't take is refused before the first record is written, with how much of it there is and a sample."""
+"""Rows that a table can't take are refused before the first record is written, with their number and a sample."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lastword.spark.writing.encoding import EMPTY_KEY, NULL_KEY, RESERVED_KEY
 
 _SHOWN = 3
 _SHOWN_CHARACTERS = 60
-# Of these the key says nothing.
+# Problems where the key itself says nothing.
 _BY_VALUE = (NULL_KEY, EMPTY_KEY, RESERVED_KEY)
 
 
@@ -31,34 +31,34 @@ def counted(rows: DataFrame, topic: str, key_codec: str) -> Counts:
         F.count("problem").alias("faulty"),
     )
     # In one pass: in a stream this is asked of every batch.
-    found = by_key.agg(
+    totals = by_key.agg(
         F.sum("rows").alias("rows"),
         F.sum("tombstones").alias("tombstones"),
         F.sum("faulty").alias("faulty"),
         F.count_if(F.col("rows") > 1).alias("repeated"),
     ).head()
-    if found is None or found["rows"] is None:
+    if totals is None or totals["rows"] is None:
         return Counts(puts=0, tombstones=0)
-    if found["faulty"]:
+    if totals["faulty"]:
         raise BadInput(f"{topic}: {_faults(rows, key_codec)}: put that right; nothing was written")
-    if found["repeated"]:
+    if totals["repeated"]:
         sample = by_key.where(F.col("rows") > 1).orderBy("key").limit(_SHOWN).collect()
-        shown = ", ".join(f"{_key(row['key'], key_codec)} {row['rows']} times" for row in sample)
+        keys = ", ".join(f"{_key(row['key'], key_codec)} {row['rows']} times" for row in sample)
         raise BadInput(
-            f"{topic}: {_keys(found['repeated'])} more than once ({shown}), and which row is the last word is not "
+            f"{topic}: {_keys(totals['repeated'])} more than once ({keys}), and which row is the last word is not "
             "known: keep one of each, or name the column that says it as order; nothing was written"
         )
-    return Counts(puts=found["rows"] - found["tombstones"], tombstones=found["tombstones"])
+    return Counts(puts=totals["rows"] - totals["tombstones"], tombstones=totals["tombstones"])
 
 
 def _faults(rows: DataFrame, key_codec: str) -> str:
     faulty = rows.where(F.col("problem").isNotNull())
-    told = []
+    faults = []
     for kind in faulty.groupBy("problem").count().orderBy("problem").collect():
         sample = faulty.where(F.col("problem") == kind["problem"]).select("key", "value").limit(_SHOWN).collect()
-        shown = ", ".join(_row(row, kind["problem"], key_codec) for row in sample)
-        told.append(f"{kind['count']} {'row' if kind['count'] == 1 else 'rows'} with {kind['problem']} ({shown})")
-    return "; ".join(told)
+        samples = ", ".join(_row(row, kind["problem"], key_codec) for row in sample)
+        faults.append(f"{kind['count']} {'row' if kind['count'] == 1 else 'rows'} with {kind['problem']} ({samples})")
+    return "; ".join(faults)
 
 
 def _row(row: Row, problem: str, key_codec: str) -> str:

@@ -29,7 +29,7 @@ class GroupProgress(StreamingQueryListener):
         # Held through each commit: a listener's thread and `follow` must not overtake one another.
         self._lock = threading.Lock()
         self._run_id: str | None = None
-        # What came before it was known which query is ours.
+        # Events from before `follow`, which says which query is ours.
         self._early: list[QueryProgressEvent | QueryTerminatedEvent] = []
         self._reached: dict[str, Position] = {}
         self._committed: dict[str, Position] = {}
@@ -109,7 +109,7 @@ def end_positions(end_offsets: Iterable[str | None]) -> dict[str, Position]:
             continue
         for topic, by_partition in offsets.items():
             if isinstance(by_partition, dict):
-                known = reached.setdefault(topic, {})
+                of_topic = reached.setdefault(topic, {})
                 for partition, offset in by_partition.items():
-                    known[int(partition)] = min(offset, known.get(int(partition), offset))
+                    of_topic[int(partition)] = min(offset, of_topic.get(int(partition), offset))
     return {topic: Position(offsets) for topic, offsets in reached.items()}

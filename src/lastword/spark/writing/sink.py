@@ -46,10 +46,10 @@ def write_records(records: DataFrame, topic: str, connection: Connection, same: 
     try:
         records.write.format("kafka").options(**options).option("topic", topic).save()
     except (Py4JJavaError, PySparkException) as failure:
-        told = _translated(str(failure), topic)
-        if told is None:
+        error = _translated(str(failure), topic)
+        if error is None:
             raise
-        raise told from None
+        raise error from None
     same.after(meant)
 
 

@@ -19,7 +19,7 @@ from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.groups import GroupPosition
 from lastword.kafka.client.same_topic import SameTopic
-from lastword.spark.reading.offset_range import At, captured_span
+from lastword.spark.reading.offset_range import At, captured_range
 from lastword.spark.reading.records import HEADERS
 from lastword.spark.reading.table import live_rows
 from lastword.spark.session.session import connection_of
@@ -34,7 +34,7 @@ Mode = Literal["append", "replace"]
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """What was written, and for a replaced table what was not, since it was the same at the position `against`."""
+    """How many records were written; for a replaced table also the rows that were the same at `against`."""
 
     puts: int
     tombstones: int
@@ -160,7 +160,7 @@ def _same(connection: Connection, topic: str) -> SameTopic:
 
 
 def _append(frame: DataFrame, topic: str, connection: Connection, encoding: Encoding, same: SameTopic) -> Counts:
-    with _kept(encoding.encoded(frame)) as rows:
+    with _persisted(encoding.encoded(frame)) as rows:
         counts = counted(rows, topic, encoding.key_codec)
         if counts.puts or counts.tombstones:
             headers = [HEADERS] if HEADERS in rows.columns else []
@@ -170,11 +170,13 @@ def _append(frame: DataFrame, topic: str, connection: Connection, encoding: Enco
 
 def _replace(frame: DataFrame, topic: str, connection: Connection, encoding: Encoding, at: At) -> Written:
     same = _same(connection, topic)
-    span = captured_span(connection, topic, at)
-    with _kept(encoding.encoded(frame)) as rows:
+    offset_range = captured_range(connection, topic, at)
+    with _persisted(encoding.encoded(frame)) as rows:
         counted(rows, topic, encoding.key_codec)
-        live = live_rows(frame.sparkSession, span)
-        with _kept(differences(rows.where("newest").drop("problem", "newest"), live, len(span.stop))) as records:
+        live = live_rows(frame.sparkSession, offset_range)
+        with _persisted(
+            differences(rows.where("newest").drop("problem", "newest"), live, len(offset_range.stop))
+        ) as records:
             counts = {row["kind"]: row["count"] for row in records.groupBy("kind").count().collect()}
             if counts.keys() & {PUT, TOMBSTONE}:
                 write_records(records.where(F.col("kind") != UNCHANGED).drop("kind"), topic, connection, same)
@@ -182,7 +184,7 @@ def _replace(frame: DataFrame, topic: str, connection: Connection, encoding: Enc
         puts=counts.get(PUT, 0),
         tombstones=counts.get(TOMBSTONE, 0),
         unchanged=counts.get(UNCHANGED, 0),
-        against=span.stop,
+        against=offset_range.stop,
     )
 
 
@@ -201,13 +203,13 @@ def _started(writer: DataStreamWriter, progress: GroupProgress | None) -> Stream
 
 
 @contextmanager
-def _kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """The frame, evaluated once however often it is asked: what was checked is what is written.
+def _persisted(frame: DataFrame) -> Iterator[DataFrame]:
+    """The frame, evaluated once: the rows that were checked are the rows that are written.
 
-    But for what a lost executor kept: Spark computes that again.
+    Spark computes again what a lost executor held.
     """
-    kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    persisted = frame.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        yield kept
+        yield persisted
     finally:
-        kept.unpersist()
+        persisted.unpersist()
