@@ -145,8 +145,8 @@ MATCHED = "whether the rule matches in counters"
         ("when", "home.citty = '1'", "no field 'citty': did you mean 'city'?"),
         ("when", "colour = 1", "no field 'colour': there are id, cents, at, home"),
         ("when", "exists(array(1), x -> x > cent)", "no field 'cent': did you mean 'cents'?"),
-        ("when", "matched", f"'matched' is not known here: it stands for {MATCHED}"),
-        ("when", "rule = 'one'", f"'rule' is not known here: it stands for {RULE}"),
+        ("when", "matched", f"'matched' can't be used here: it means {MATCHED}"),
+        ("when", "rule = 'one'", f"'rule' can't be used here: it means {RULE}"),
         ("when", "cents", f"it is BIGINT, {NOT_BOOLEAN}"),
         ("when", "NULL", f"it is VOID, {NOT_BOOLEAN}"),
         ("when", "contians(id, 'a')", "no function 'contians': did you mean 'contains'?"),
@@ -164,7 +164,7 @@ MATCHED = "whether the rule matches in counters"
         ("when", "EXISTS (SELECT 1 FROM others)", SUBQUERY),
         ("when", "true AS yes", "AS gives it a name, and it has one in the file: remove the AS"),
         ("key", "cents", f"it is BIGINT, {NO_KEY}"),
-        ("key", "matched", f"'matched' is not known here: it stands for {MATCHED}"),
+        ("key", "matched", f"'matched' can't be used here: it means {MATCHED}"),
         ("value", "explode(array(1, 2))", GENERATOR),
         ("value", "1 + explode(array(1, 2))", GENERATOR),
         ("value", "posexplode(array(1, 2))", GENERATOR),
@@ -202,7 +202,7 @@ MATCHED = "whether the rule matches in counters"
         ("counter", "if(matchd, 1, 0)", "no field 'matchd': did you mean 'matched'?"),
         ("counter", "sum(cents)", AGGREGATE),
         ("schema", "id STRING, Id INT", "a second field 'Id', which Spark can't tell from 'id': keep one of them"),
-        ("schema", "id STRING, rule INT", f"a field can't be called 'rule', which stands for {RULE}: leave it out"),
+        ("schema", "id STRING, rule INT", f"a field can't be called 'rule', which means {RULE}: leave it out"),
         ("schema", "id STRING,", "a column is missing beside a comma: add it, or remove the comma"),
         ("schema", "id STRING, cents BIGNT", "column 'cents': no type 'BIGNT': did you mean 'BIGINT'?"),
         ("schema", "id STRING, g GEOMETRY(4326)", "column 'g': JSON has no GEOMETRY(4326): read it as a STRING"),
@@ -336,7 +336,7 @@ def test_a_bad_file_gives_every_mistake_at_once(
             "13: rule a: unknown key 'wen': did you mean 'when'?",
             f"14: rule a, to: no topic 'broken-copy' at {servers}: {make} broken-copy {policy}=delete",
             "15: rule a, value 'id': no field 'idd': did you mean 'id'?",
-            "18: a second rule called 'a' (the first one: line 12): name it otherwise",
+            "18: a second rule called 'a' (the first one: line 12): give it another name",
             f"19: rule a, when: it is BIGINT, {NOT_BOOLEAN}",
             "20: rule a, to: 'broken-news' is a table of this file, for counters alone: name another topic",
             "26: rule c, to: topic 'broken-copies' is compacted and takes no record without a key: give the rule a key",
@@ -393,7 +393,7 @@ def test_a_file_that_is_no_toml_is_told_without_spark(
     assert (done.code, done.stderr.splitlines()) == (
         2,
         [
-            f"{path}:1: not TOML: Invalid value (at line 1, column 7): put that right to see what else there is",
+            f"{path}:1: not TOML: Invalid value (at line 1, column 7): correct it to see other mistakes",
             f"lastword: 1 mistake in {path}",
         ],
     )
@@ -406,6 +406,6 @@ def test_the_page_shows_what_is_told(spark: SparkSession, connection: Connection
     (tmp_path / "broken.toml").write_text(file)
     mistakes = mistakes_in(read_plan(tmp_path / "broken.toml"), spark, connection)
     shown = [
-        mistake.told("broken.toml").replace(connection.bootstrap_servers, "127.0.0.1:9092") for mistake in mistakes
+        mistake.as_line("broken.toml").replace(connection.bootstrap_servers, "127.0.0.1:9092") for mistake in mistakes
     ]
     assert [*shown, f"lastword: {len(shown)} mistakes in broken.toml"] == told.splitlines()

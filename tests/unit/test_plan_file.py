@@ -37,7 +37,7 @@ def mistakes(folder: Path, text: str) -> list[str]:
     """What is told of a file with this text."""
     (folder / "p.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
     plan = read_plan(folder / "p.toml")
-    return [mistake.told("p.toml") for mistake in plan.mistakes]
+    return [mistake.as_line("p.toml") for mistake in plan.mistakes]
 
 
 def changed(*changes: tuple[str, str]) -> str:
@@ -73,7 +73,7 @@ LIKE_WHEN = 'write it like  when = "credit < 0"'
 LIKE_VALUE = 'write it like  value = { customer = "email", team = "rule" }'
 LETTERS = "use only letters, digits, '.', '_' and '-'"
 NOT_INTERNAL = "name one without the leading '__'"
-ELSE = "put that right to see what else there is"
+ELSE = "correct it to see other mistakes"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ ELSE = "put that right to see what else there is"
         (
             '"copies"',
             '"orders"',
-            "10: rule all, to: 'orders' is the source, and would be read again: name another topic",
+            "10: rule all, to: 'orders' is the source, and the pipeline would read its own records: name another topic",
         ),
         (
             '"copies"',
@@ -111,12 +111,12 @@ ELSE = "put that right to see what else there is"
         (
             '"counts"',
             '"shop-status"',
-            "14: table shop-status, topic: 'shop-status' is kept by the pipeline itself: name another topic",
+            "14: table shop-status, topic: 'shop-status' is a topic of the pipeline itself: name another topic",
         ),
         (
             'seen = "1"',
             'seen = "1", rule = "1"',
-            "16: table counts: the counter 'rule' has the name of the table's key: name one of them otherwise",
+            "16: table counts: the counter 'rule' has the name of the table's key: rename one of them",
         ),
         ('"all"', '"all', f"8: not TOML: Illegal character '\\n' (at line 8, column 12): {ELSE}"),
         ('{ seen = "1" }', '{ seen = """', f"16: not TOML: Unterminated string (at end of document): {ELSE}"),
@@ -170,8 +170,8 @@ def test_an_app_is_so_short_that_its_topics_have_a_name(tmp_path: Path) -> None:
 def test_rules_and_tables_are_there_once_each(tmp_path: Path) -> None:
     rule, table = GOOD.partition("[[rules]]")[2].partition("[[tables]]")[0], GOOD.partition("[[tables]]")[2]
     assert mistakes(tmp_path, f"{GOOD}\n[[rules]]{rule}[[tables]]{table}") == [
-        "p.toml:19: a second rule called 'all' (the first one: line 8): name it otherwise",
-        "p.toml:25: a second table in the topic 'counts' (the first one: line 14): give it a topic of its own",
+        "p.toml:19: a second rule called 'all' (the first one: line 8): give it another name",
+        "p.toml:25: a second table in the topic 'counts' (the first one: line 14): give it another topic",
     ]
 
 

@@ -39,7 +39,7 @@ def pipeline() -> Pipeline:
     """The pipeline of the file; BadInput for the first mistake in it."""
     plan = read_plan(FILE)
     if plan.mistakes:
-        raise BadInput(plan.mistakes[0].told(str(FILE.resolve())))
+        raise BadInput(plan.mistakes[0].as_line(str(FILE.resolve())))
     return plan.pipeline
 
 

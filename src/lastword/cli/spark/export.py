@@ -59,9 +59,9 @@ def export(args: argparse.Namespace) -> int:
         columns=not args.raw,
         schema=args.schema,
     )
-    # Before Spark starts, which takes seconds; it is asked again by then.
+    # Before Spark starts, which takes seconds; it is checked again then.
     refuse_occupied(args.path, args.format, overwrite=args.overwrite)
-    # First: a topic that is not there is told at once, and not after the seconds that Spark takes to start.
+    # First: a missing topic is an error at once, and not after the seconds that Spark takes to start.
     connection = cluster_choice.connection(args)
     connection.topic(args.topic)
     with spark_options.running_spark(args, connection=connection, delta=args.format == "delta") as spark:

@@ -1,4 +1,4 @@
-"""The verb `run`: the pipeline that a file says."""
+"""The verb `run`: runs or checks a pipeline file."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ def parser(verb: str) -> argparse.ArgumentParser:
     made = options.verb_parser(
         verb,
         "Runs a pipeline: reads its source, writes a record for each match of a rule and keeps its tables of counters, "
-        "until Ctrl-C or SIGTERM, which end it after the current commit. Whatever dies, it goes on where it was: "
-        "nothing is lost and nothing counted twice. A second one takes over from the first. With --check it says all "
-        "that is wrong with the file, each mistake with its line (exit code 2, or 3 when nothing is wrong but that the "
-        "cluster can't be reached), and runs nothing.",
+        "until Ctrl-C or SIGTERM, which end it after the current commit. After any crash it continues where it was: "
+        "nothing is lost and nothing counted twice. A second run takes over from the first. With --check it lists all "
+        "mistakes in the file, each with its line (exit code 2, or 3 if only the cluster can't be reached), and runs "
+        "nothing.",
         _EXAMPLE,
         run,
     )
     made.add_argument("file", help="a pipeline file (TOML)")
-    made.add_argument("--check", action="store_true", help="say what is wrong with the file, and run nothing")
+    made.add_argument("--check", action="store_true", help="list the mistakes in the file, and run nothing")
     made.add_argument(
         "--from",
         dest="begin",
         choices=["earliest", "latest"],
-        help="where to begin a source that can't be read on (its records expired, or it was made again), or that was "
-        "never read (default: earliest)",
+        help="where to start in a source that was never read (default: earliest), or that can't be continued because "
+        "its records expired or it was created again",
     )
     options.add_json(made)
     spark_options.add_spark(made, master=_LOCAL_MASTER)
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
     plan = read_plan(args.file)
     if plan.mistakes:
-        return _told(plan, list(plan.mistakes), as_json=args.json)
+        return _report(plan, list(plan.mistakes), as_json=args.json)
     connection = cluster_choice.connection(args)
     connection.reach()
     with spark_options.running_spark(args, connection=connection) as spark:
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         from lastword.pipeline.running.driver import PipelineRun
 
         if mistakes := mistakes_in(plan, spark, connection):
-            return _told(plan, mistakes, as_json=args.json)
+            return _report(plan, mistakes, as_json=args.json)
         line = _StatusLine(plan.pipeline, as_json=args.json)
         pipeline = PipelineRun(spark, plan.pipeline, choice=args.begin, on_event=line.event, on_status=line.row)
         _stop_on_signals(pipeline.stop)
@@ -84,14 +84,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _stop_on_signals(stop: Callable[[], None]) -> None:
-    """The first one stops it in order, the next one at once: it goes on where it was in both cases."""
+    """The first signal stops the run in order, the next one at once; the next run continues in both cases."""
 
     def handle(number: int, _frame: object) -> None:
         signal.signal(number, signal.SIG_DFL)
         stop()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # What nohup ignores stays ignored.
+        # A signal that nohup ignores stays ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handle)
 
@@ -143,18 +143,18 @@ def check(args: argparse.Namespace) -> int:
     from lastword.pipeline.plan.plan_file import read_plan
 
     plan = read_plan(args.file)
-    if not plan.says_anything:
-        # Nothing for Spark to look at, which takes seconds to start.
-        return _told(plan, list(plan.mistakes), as_json=args.json)
+    if not plan.is_toml:
+        # Nothing for Spark to check, and Spark takes seconds to start.
+        return _report(plan, list(plan.mistakes), as_json=args.json)
     cluster = _cluster(args)
-    # A session is a cluster's, and nothing is read from this one.
+    # A session needs a cluster, and nothing is read from this one.
     connection = cluster if isinstance(cluster, Connection) else Connection(bootstrap_servers="127.0.0.1:1")
     with spark_options.running_spark(args, connection=connection) as spark:
         progress = ProgressLine()
         progress.step(f"checking {args.file}")
         mistakes = mistakes_in(plan, spark, cluster)
         progress.clear()
-        code = _told(plan, mistakes, as_json=args.json)
+        code = _report(plan, mistakes, as_json=args.json)
         sys.stdout.flush()
     return code
 
@@ -166,18 +166,18 @@ def _cluster(args: argparse.Namespace) -> Connection | ClusterUnreachable:
         return away
 
 
-def _told(plan: PlanFile, mistakes: list[Mistake], *, as_json: bool) -> int:
-    """Prints what was found, and gives the exit code for it."""
+def _report(plan: PlanFile, mistakes: list[Mistake], *, as_json: bool) -> int:
+    """Prints the mistakes, and returns the exit code."""
     rules, tables = len(plan.pipeline.rules), len(plan.pipeline.tables)
     if as_json:
-        told = [
+        as_json_rows = [
             {"line": mistake.line, "text": mistake.text, "is_unreachable": mistake.is_unreachable}
             for mistake in mistakes
         ]
-        print_json({"file": plan.path, "rules": rules, "tables": tables, "mistakes": told})
+        print_json({"file": plan.path, "rules": rules, "tables": tables, "mistakes": as_json_rows})
     elif mistakes:
         for mistake in mistakes:
-            print(printable(mistake.told(plan.path)), file=sys.stderr)
+            print(printable(mistake.as_line(plan.path)), file=sys.stderr)
         note(f"{counted(len(mistakes), 'mistake')} in {plan.path}")
     else:
         print(f"{plan.path}: {counted(rules, 'rule')}, {counted(tables, 'table')}: fine")

@@ -1,4 +1,4 @@
-"""Options that the verbs on Spark share, and the session that they mean."""
+"""Options that the verbs on Spark share, and the session for them."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def need_pyspark() -> None:
 def running_spark(
     args: argparse.Namespace, *, connection: Connection | None = None, delta: bool = False
 ) -> Iterator[SparkSession]:
-    """A session of its own for one verb; what was started for it is ended with it.
+    """A session for one verb, which ends with the block if it was started here.
 
     The cluster must answer, unless its `connection` is given.
     """
     need_pyspark()
     if connection is None:
         connection = cluster_choice.connection(args)
-        # First: a cluster that is away is told at once, and not after the seconds that Spark takes to start.
+        # First: an unreachable cluster is an error at once, and not after the seconds that Spark takes to start.
         connection.reach()
     progress = ProgressLine()
     progress.step("starting Spark")
@@ -89,7 +89,7 @@ def running_spark(
     from lastword.spark.session.session import session
 
     is_ours = active_context() is None
-    # Spark's log would repeat every failure over many lines; whoever wants it sets the level.
+    # Spark's log would repeat every failure over many lines; --set spark.log.level turns it on.
     quiet = {"spark.log.level": "OFF"} if is_ours else {}
     settings = {**quiet, **options.settings(args.set, like="spark.driver.memory=8g")}
     spark = session(connection, master=args.master, settings=settings, delta=delta, ui=args.ui, tell=progress.line)
@@ -97,7 +97,7 @@ def running_spark(
     try:
         if args.ui:
             note(f"Spark's pages are at {spark.sparkContext.uiWebUrl}")
-        # Of another's session the views stay his own.
+        # A session of the program keeps its own views.
         yield spark if is_ours else spark.newSession()
     finally:
         if is_ours:

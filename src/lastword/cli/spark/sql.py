@@ -45,7 +45,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
     made.add_argument(
         "--limit",
         type=options.count_argument,
-        help=f"at most so many rows (default: {SHOWN_ROWS} in a table, else all)",
+        help=f"the most rows to show (default: {SHOWN_ROWS} in a table, else all)",
     )
     spark_options.add_at(made, "the topic (of a query that reads one) as it was")
     made.add_argument(
@@ -53,7 +53,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="[TOPIC=]DDL",
-        help="the columns, like 'name STRING, age INT', instead of those found in the values; may be repeated",
+        help="the columns, like 'name STRING, age INT', instead of those first_rows in the values; may be repeated",
     )
     made.add_argument(
         "--allow-files", action="store_true", help="the query may also read files, like text.`/tmp/notes.txt`"
@@ -93,7 +93,7 @@ def _print(rows: DataFrame, form: str, limit: int | None) -> None:
         return
     lines, end = (csv_lines(rows, limit), b"\r\n") if form == "csv" else (json_lines(rows, limit), b"\n")
     write = sys.stdout.buffer.write
-    # Closed before Spark ends, also when the reader of our pipe has left: PySpark would complain of a JVM that is gone.
+    # Closed before Spark ends, also if the reader of our pipe has left: PySpark would complain of a lost JVM.
     with closing(lines):
         for line in lines:
             write(line.encode() + end)
@@ -105,13 +105,13 @@ def _print_as_table(rows: DataFrame, limit: int) -> None:
     from lastword.spark.query.as_text import first_cells
 
     # One more than is shown tells whether there are more.
-    found = first_cells(rows, limit + 1)
-    cells = [["NULL" if text is None else printable(text) for text in row] for row in found[:limit]]
+    first_rows = first_cells(rows, limit + 1)
+    cells = [["NULL" if text is None else printable(text) for text in row] for row in first_rows[:limit]]
     print_table(rows.columns, cells, numeric=[isinstance(each.dataType, NumericType) for each in rows.schema])
-    if len(found) > limit:
+    if len(first_rows) > limit:
         print(styled(f"the first {limit} rows, and there are more: raise --limit, or take all with --json", "dim"))
     else:
-        print(styled(counted(len(found), "row"), "dim"))
+        print(styled(counted(len(first_rows), "row"), "dim"))
 
 
 def _form(args: argparse.Namespace) -> str:
@@ -133,7 +133,7 @@ def _query(text: str) -> str:
 
 
 def _schemas(given: list[str]) -> dict[str | None, str]:
-    """By topic; under None the one that names no topic."""
+    """By topic; under None the schema without a topic."""
     schemas: dict[str | None, str] = {}
     for text in given:
         options.utf8(text)

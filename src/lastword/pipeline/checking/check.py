@@ -1,4 +1,4 @@
-"""Everything that is wrong with a pipeline file, in one go: its form, its SQL and its topics."""
+"""All mistakes in a pipeline file at once: in its form, its SQL and its topics."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from lastword.spark.session.failures import one_line_failures
 
 
 def mistakes_in(plan: PlanFile, spark: SparkSession, cluster: Connection | ClusterUnreachable) -> list[Mistake]:
-    """All mistakes of a file in the order of its lines; a cluster that can't be reached is one of them."""
+    """All mistakes in a file in the order of its lines; a cluster that can't be reached is one of them."""
     with one_line_failures("the SQL of the file"):
         sql = [*_sql_mistakes(plan, guarded(spark))]
-    found = [*plan.mistakes, *sql, *topic_mistakes(plan, cluster)]
-    return sorted(found, key=lambda mistake: mistake.line)
+    mistakes = [*plan.mistakes, *sql, *topic_mistakes(plan, cluster)]
+    return sorted(mistakes, key=lambda mistake: mistake.line)
 
 
 def _sql_mistakes(plan: PlanFile, spark: SparkSession) -> Iterator[Mistake]:
@@ -31,13 +31,13 @@ def _sql_mistakes(plan: PlanFile, spark: SparkSession) -> Iterator[Mistake]:
     for problem in source.problems:
         yield _mistake(plan, ("source", "schema"), "source, schema", problem)
     expressions = Expressions(spark, source)
-    for path, what, text, role in _texts(plan):
+    for path, name, text, role in _texts(plan):
         for problem in expressions.problems(text, role) if text else ():
-            yield _mistake(plan, path, what, problem)
+            yield _mistake(plan, path, name, problem)
 
 
 def _texts(plan: PlanFile) -> Iterator[tuple[KeyPath, str, str, Role]]:
-    """Every expression of the file: where it stands, what it is, and what it is for."""
+    """Every expression of the file: its path, its label, its text, and its role."""
     for number, rule in enumerate(plan.pipeline.rules):
         at, name = ("rules", number), label("rule", rule.name, number)
         yield (*at, "when"), f"{name}, when", rule.when, WHEN
@@ -50,6 +50,6 @@ def _texts(plan: PlanFile) -> Iterator[tuple[KeyPath, str, str, Role]]:
             yield ("tables", number, "counters", counter), f"{name}, counter {counter!r}", text, COUNTER
 
 
-def _mistake(plan: PlanFile, path: KeyPath, what: str, problem: Problem) -> Mistake:
-    where = f"{what}, column {problem.column}" if problem.column else what
+def _mistake(plan: PlanFile, path: KeyPath, name: str, problem: Problem) -> Mistake:
+    where = f"{name}, column {problem.column}" if problem.column else name
     return Mistake(line=plan.places.line_within(*path, after=problem.after), text=f"{where}: {problem.text}")

@@ -256,7 +256,7 @@ def _unknown_field(failure: PySparkException, frame: DataFrame) -> str | None:
     else:
         return None
     if name.lower() in RESERVED:
-        return f"{name!r} is not known here: it stands for {RESERVED[name.lower()]}"
+        return f"{name!r} can't be used here: it means {RESERVED[name.lower()]}"
     return f"no field {name!r}: {did_you_mean(name, known) or f'there are {_some(known)}'}"
 
 

@@ -1,6 +1,6 @@
-"""Functions whose answer is as large as an argument says: from a record, that may be more than a process can hold.
+"""Functions whose result is as large as an argument says: with a record's field, more than a process can hold.
 
-Memory that runs out is no exception that could be caught. So such an argument has a bound, and the file says which.
+Nobody can catch that memory runs out. So such an argument must have a bound that the file states.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def unbounded(node: Any) -> str | None:
     if kind in _LENGTH:
         hint = None if _bound(below[_LENGTH[kind]]) <= _LARGEST else f"{_NUMBER}, or least(..., 1000)"
     elif kind in _PLACE:
-        hint = None if _span([below[_PLACE[kind]]]) <= _LARGEST else _NUMBER
+        hint = None if _distance([below[_PLACE[kind]]]) <= _LARGEST else _NUMBER
     elif kind == "Sequence":
-        hint = None if _span(below) <= _LARGEST else f"write its ends and its step, at most {_LARGEST:,} elements"
+        hint = None if _distance(below) <= _LARGEST else f"write its ends and its step, at most {_LARGEST:,} elements"
     elif kind == "FormatString":
         hint = None if below[0].foldable() else "write its format as a text"
     else:
@@ -42,7 +42,7 @@ def unbounded(node: Any) -> str | None:
 
 
 def constant_of(node: Any) -> Any:
-    """What a node gives for every record; None when that depends on the record, or it fails."""
+    """The constant value of a node; None if the value depends on the record, or the node fails."""
     try:
         return node.eval(None) if node.foldable() else None
     except (PySparkException, Py4JError):
@@ -50,7 +50,7 @@ def constant_of(node: Any) -> Any:
 
 
 def _bound(length: Any) -> float:
-    """The largest number that it can be; infinite if that depends on a record."""
+    """The largest value of the expression; infinite if it depends on a record."""
     if length.foldable():
         value = constant_of(length)
         return float(value) if isinstance(value, int | float) else 0.0
@@ -61,8 +61,8 @@ def _bound(length: Any) -> float:
     return min(below) if kind == "Least" else float("inf")
 
 
-def _span(ends: Iterable[Any]) -> float:
-    """How far apart two of them can be, and from zero."""
+def _distance(ends: Iterable[Any]) -> float:
+    """The largest distance between two of these values, and from zero."""
     values = [0.0]
     for end in ends:
         if not end.foldable():

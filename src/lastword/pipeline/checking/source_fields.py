@@ -52,7 +52,7 @@ _NAMES = re.compile(r"(?:^|,)\s*`?(\w+)")
 
 @dataclass(frozen=True, kw_only=True)
 class SourceFields:
-    """The fields that are fine, the names (in small letters) of those that are not, and what is wrong with these."""
+    """The correct fields, the names (in lower case) of those with a mistake, and the mistakes."""
 
     fields: StructType
     broken: frozenset[str]
@@ -63,26 +63,26 @@ def source_fields(spark: SparkSession, ddl: str) -> SourceFields:
     fields: dict[str, StructField] = {}
     broken: set[str] = set()
     problems = []
-    # A schema that is not there is a mistake that is told already.
+    # A missing schema is reported already.
     for after, column in _columns(ddl) if ddl else ():
         named = _NAME.match(column)
         name = (named[1] or named[2] or "").replace("``", "`") if named else ""
-        found = _field(spark, column, name, fields)
-        if isinstance(found, StructField):
-            fields[name.lower()] = found
+        field = _field(spark, column, name, fields)
+        if isinstance(field, StructField):
+            fields[name.lower()] = field
         else:
-            problems.append(Problem(text=found.text, after=after + found.after))
+            problems.append(Problem(text=field.text, after=after + field.after))
             # A bracket that nothing closes has swallowed other columns. A second one of a name leaves the first alone.
             broken.update({each.lower() for each in _NAMES.findall(column)} - fields.keys())
     return SourceFields(fields=StructType([*fields.values()]), broken=frozenset(broken), problems=tuple(problems))
 
 
 def _field(spark: SparkSession, column: str, name: str, known: dict[str, StructField]) -> StructField | Problem:
-    """The field of one column, or what is wrong with it."""
+    """The field of one column, or the mistake in it."""
     if not column:
         return Problem(text="a column is missing beside a comma: add it, or remove the comma")
     if name.lower() in RESERVED:
-        taken = f"which stands for {RESERVED[name.lower()]}"
+        taken = f"which means {RESERVED[name.lower()]}"
         return Problem(text=f"a field can't be called {name!r}, {taken}: leave it out")
     if name.lower() in known:
         first = known[name.lower()].name
@@ -117,6 +117,6 @@ def _columns(ddl: str) -> Iterator[tuple[int, str]]:
             begin = _BLANK.match(ddl, start)
             at = begin.end() if begin else start
             end = mark.start() if mark else len(ddl)
-            # Of one that is empty, the comma before it tells the line.
+            # An empty column has the line of the comma before it.
             yield ddl.count("\n", 0, at if at < end else start), ddl[at:end].strip()
             start = mark.end() if mark else end

@@ -1,4 +1,4 @@
-"""What is wrong with the topics that a pipeline file names: missing ones, and tables that would lose their rows."""
+"""Mistakes in the topics that a pipeline file names: missing topics, and tables that would lose their rows."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from lastword.pipeline.plan.plan_file import PlanFile
 
 @dataclass(frozen=True, kw_only=True)
 class _Use:
-    """What a topic is named for: `what` names it, `is_table` and `keyless` say what is written to it."""
+    """One use of a topic in the file; `is_table` and `keyless` say what is written to it."""
 
     topic: str
-    what: str
+    label: str
     line: int
     is_table: bool = False
     keyless: bool = False
 
 
 def topic_mistakes(plan: PlanFile, cluster: Connection | ClusterUnreachable) -> list[Mistake]:
-    """Each missing topic once, at the first line that names it; one mistake when nobody can say which are there."""
-    # A name that no topic can have is told already.
+    """Each missing topic once, at the first line that names it; one mistake if the cluster does not answer."""
+    # An illegal name is reported already.
     uses = [use for use in _uses(plan) if is_legal(use.topic)]
     if not uses:
         return []
@@ -43,14 +43,14 @@ def topic_mistakes(plan: PlanFile, cluster: Connection | ClusterUnreachable) -> 
 def _wrong_uses(uses: list[_Use], connection: Connection) -> Iterator[Mistake]:
     admin = connection.admin()
     there = connection.reach(admin).topics
-    told: set[str] = set()
+    reported: set[str] = set()
     policies: dict[str, CleanupPolicy] = {}
     for use in uses:
         problem = None
-        if use.topic in told:
+        if use.topic in reported:
             continue
         if use.topic not in there:
-            told.add(use.topic)
+            reported.add(use.topic)
             problem = _missing(use, uses, list(there), connection)
         elif use.is_table or use.keyless:
             try:
@@ -60,15 +60,15 @@ def _wrong_uses(uses: list[_Use], connection: Connection) -> Iterator[Mistake]:
             except ClusterUnreachable:
                 raise
             except LastwordError as refusal:
-                told.add(use.topic)
+                reported.add(use.topic)
                 problem = str(refusal)
         if problem is not None:
-            yield Mistake(line=use.line, text=f"{use.what}: {problem}")
+            yield Mistake(line=use.line, text=f"{use.label}: {problem}")
 
 
 def _missing(use: _Use, uses: list[_Use], there: list[str], connection: Connection) -> str:
     hint = did_you_mean(use.topic, [name for name in there if not is_internal(name)])
-    # lastword makes compacted topics unless it is told.
+    # By default lastword creates compacted topics.
     policy = "" if use.is_table else " --set cleanup.policy=delete"
     times = sum(other.topic == use.topic for other in uses)
     often = f" (named {times} times)" if times > 1 else ""
@@ -89,18 +89,18 @@ def _misfit(use: _Use, policy: CleanupPolicy) -> str | None:
 
 def _uses(plan: PlanFile) -> Iterator[_Use]:
     pipeline, line = plan.pipeline, plan.places.line
-    yield _Use(topic=pipeline.source.topic, what="source, topic", line=line("source", "topic"))
+    yield _Use(topic=pipeline.source.topic, label="source, topic", line=line("source", "topic"))
     for number, rule in enumerate(pipeline.rules):
         yield _Use(
             topic=rule.to,
-            what=f"{label('rule', rule.name, number)}, to",
+            label=f"{label('rule', rule.name, number)}, to",
             line=line("rules", number, "to"),
             keyless=rule.key is None,
         )
     for number, table in enumerate(pipeline.tables):
         yield _Use(
             topic=table.topic,
-            what=f"{label('table', table.topic, number)}, topic",
+            label=f"{label('table', table.topic, number)}, topic",
             line=line("tables", number, "topic"),
             is_table=True,
         )

@@ -1,13 +1,13 @@
-"""What every rule says of every record, in one pass of Spark's JVM: only what must be written comes out of it.
+"""Every rule over every record, in one pass of Spark's JVM: only what must be written comes out of it.
 
-Each record gives a row: its place, for each rule the value that it emits, null if it does not match, and what it adds
-to the counters that depend on its fields. One that is in doubt also gives its key and value, for `verdicts` to look at;
-one that is not readable emits nothing. There is a column for each rule, and no array of matches: functions over arrays
-are interpreted, and all that is in them. It is SQL text, because each step of a Column is a question to the JVM.
+Each record gives a row: its place, for each rule the value that it emits (null without a match), and what it adds to
+the counters that depend on its fields. A record in doubt also gives its key and value, for `verdicts` to look at; a
+record that is not readable emits nothing. There is a column for each rule, and no array of matches: Spark interprets
+functions over arrays, with all that is in them. It is SQL text, because each step of a Column is a call to the JVM.
 
-Every expression of the plan is tried: a record on which one of them fails is in doubt, and says which. Conditions come
-first, then what matches emit and counters grow by, and last what has failed: three steps of Spark's plan, because
-what a step uses twice must have been computed in the one before.
+Every expression of the plan is guarded: a record on which one of them fails is in doubt, and the row says which one.
+Conditions come first, then emitted values and increments, and last the failures: three steps of Spark's plan, because
+what a step uses twice must have been computed in the step before.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from lastword.pipeline.plan.plan import Pipeline, Rule
 from lastword.spark.session.catalyst import nodes_of
 from lastword.spark.session.pyspark_private import sql_parser
 
-# The fields of a source keep their names, so columns of ours have others.
+# The fields of a source keep their names, so our columns have a prefix.
 _OURS = "__lastword_"
 _PARSED, _TEXT, _UNREADABLE, _DOUBT = (f"{_OURS}{name}" for name in ("parsed", "text", "unreadable", "doubt"))
-# What Spark would else take as JSON.
+# Without these Spark takes more than JSON.
 _STRICT = (
     *("columnNameOfCorruptRecord", _UNREADABLE),
     *("allowSingleQuotes", "false"),
@@ -45,34 +45,34 @@ _KEYS = "key_"
 
 @dataclass(frozen=True, kw_only=True)
 class Counter:
-    """What a rule's counter in a table grows by: so much for each match and each miss, or what its column says."""
+    """How a rule's counter in a table grows: by a constant for each match and each miss, or by its column."""
 
     table: str
     rule: int
     name: str
     when_matched: int = 0
     when_missed: int = 0
-    # Its place among those that depend on the record's fields.
+    # Its number among the counters that depend on the record's fields.
     increment: int | None = None
 
 
 def counters_of(spark: SparkSession, plan: Pipeline) -> tuple[Counter, ...]:
     """Every counter of every rule and table."""
-    found: list[Counter] = []
+    counters: list[Counter] = []
     depending = 0
     steps_of_all = _steps(spark, [text for table in plan.tables for text in table.counters.values()])
     for table in plan.tables:
         for name, steps in zip(table.counters, steps_of_all, strict=False):
             for rule in range(len(plan.rules)):
                 if steps is None:
-                    found.append(Counter(table=table.topic, rule=rule, name=name, increment=depending))
+                    counters.append(Counter(table=table.topic, rule=rule, name=name, increment=depending))
                     depending += 1
                 else:
                     matched, missed = steps
-                    found.append(
+                    counters.append(
                         Counter(table=table.topic, rule=rule, name=name, when_matched=matched, when_missed=missed)
                     )
-    return tuple(found)
+    return tuple(counters)
 
 
 def evaluated(records: DataFrame, plan: Pipeline, counters: tuple[Counter, ...]) -> DataFrame:
@@ -98,7 +98,7 @@ def evaluated(records: DataFrame, plan: Pipeline, counters: tuple[Counter, ...])
     judged = named_fields.select("*", *tried(named_fields, conditions))
     unread = ", ".join(f"if({_field(field.name)} IS NULL, '{number}', NULL)" for number, field in enumerate(fields))
     increments, emitted = [*_increments(plan, counters)], [*_emitted(plan.rules)]
-    made = judged.select(
+    computed = judged.select(
         *[f"{_OURS}{name}" for name in (*_PLACE, "key", "value")],
         _DOUBT,
         *tried(judged, [*increments, *emitted]),
@@ -107,12 +107,12 @@ def evaluated(records: DataFrame, plan: Pipeline, counters: tuple[Counter, ...])
         F.expr(f"if({_DOUBT}, concat_ws(',', {unread}), NULL)").alias("unread"),
     )
     has_failed, failed = failed_parts([*_parts(plan, counters)])
-    is_kept = f"({_DOUBT} OR {has_failed})"
-    return made.selectExpr(
+    needs_value = f"({_DOUBT} OR {has_failed})"
+    return computed.selectExpr(
         *[f"{_OURS}{name} AS {name}" for name in _PLACE],
         f"{_DOUBT} AS doubt",
         "readable",
-        *[f"if({is_kept}, {_OURS}{name}, NULL) AS {name}" for name in ("key", "value")],
+        *[f"if({needs_value}, {_OURS}{name}, NULL) AS {name}" for name in ("key", "value")],
         "unread",
         f"{failed} AS failed",
         *[each.name for each in increments],
@@ -121,7 +121,7 @@ def evaluated(records: DataFrame, plan: Pipeline, counters: tuple[Counter, ...])
 
 
 def unevaluated(records: DataFrame, plan: Pipeline, counters: tuple[Counter, ...]) -> DataFrame:
-    """The same columns for records that must not be evaluated: all are in doubt, and none emits anything."""
+    """The columns of `evaluated` for records that must not be evaluated: all are in doubt, and emit nothing."""
     columns = {value_of(number): "BINARY" for number in range(len(plan.rules))}
     columns |= {key_of(number): "BINARY" for number, rule in enumerate(plan.rules) if rule.key is not None}
     columns |= {each.name: "BIGINT" for each in _increments(plan, counters)}
@@ -136,17 +136,17 @@ def unevaluated(records: DataFrame, plan: Pipeline, counters: tuple[Counter, ...
 
 
 def parts_of(plan: Pipeline, counters: tuple[Counter, ...]) -> tuple[str, ...]:
-    """What the expressions that may fail are called, by the numbers that `evaluated` gives those that did."""
+    """The labels of the expressions that may fail; `evaluated` gives the numbers of those that did."""
     return tuple(part.label for part in _parts(plan, counters))
 
 
 def increment_of(counter: int) -> str:
-    """The column with what a counter grows by, for its place among those that depend on fields."""
+    """The column of a counter that depends on fields, by its number among these."""
     return f"increment_{counter}"
 
 
 def value_of(rule: int) -> str:
-    """The column with what a rule emits."""
+    """The column with the value that a rule emits."""
     return f"value_{rule}"
 
 
@@ -174,7 +174,7 @@ def source_schema(plan: Pipeline) -> StructType:
 
 
 def _steps(spark: SparkSession, expressions: Iterable[str]) -> Iterator[tuple[int, int] | None]:
-    """What counters grow by for a match and for a miss; None where that depends on the record's fields, or fails."""
+    """The increments for a match and for a miss; None if they depend on the record's fields, or fail."""
     parser = sql_parser(spark)
     of_truth = [[with_name(each, "matched", truth) for truth in ("true", "false")] for each in expressions]
     depends = [
@@ -201,18 +201,18 @@ def _matched(rule: int) -> str:
 
 
 def _emitted(rules: tuple[Rule, ...]) -> Iterator[Attempt]:
-    """What matches emit."""
+    """The values and keys that matches emit."""
     for number, rule in enumerate(rules):
         value = f"if({_matched(number)}, {_value(rule)}, NULL)"
         yield Attempt(name=value_of(number), sql=value)
         if rule.key is not None:
             # A key may be null. Its struct is null only if it failed.
-            made = f"named_struct('key', cast(({_of_rule(rule.key, rule)}{_END}) AS BINARY))"
-            yield Attempt(name=key_of(number), sql=f"if({_matched(number)}, {made}, NULL)")
+            key = f"named_struct('key', cast(({_of_rule(rule.key, rule)}{_END}) AS BINARY))"
+            yield Attempt(name=key_of(number), sql=f"if({_matched(number)}, {key}, NULL)")
 
 
 def _parts(plan: Pipeline, counters: tuple[Counter, ...]) -> Iterator[GuardedPart]:
-    """Whatever may fail, in the order of the file."""
+    """The expressions that may fail, in the order of the file."""
     for number, rule in enumerate(plan.rules):
         is_match, name = _matched(number), f"rule {rule.name}"
         yield GuardedPart(label=f"{name}, when: {one_line(rule.when)}", fails=f"{is_match} IS NULL")
@@ -229,9 +229,9 @@ def _parts(plan: Pipeline, counters: tuple[Counter, ...]) -> Iterator[GuardedPar
 
 
 def _value(rule: Rule) -> str:
-    made = [f"{_literal(name)}, ({_of_rule(text, rule)}{_END})" for name, text in rule.value.items()]
+    fields = [f"{_literal(name)}, ({_of_rule(text, rule)}{_END})" for name, text in rule.value.items()]
     # A field whose expression is null is null, and not left out.
-    return f"cast(to_json(named_struct({', '.join(made)}), map('ignoreNullFields', 'false')) AS BINARY)"
+    return f"cast(to_json(named_struct({', '.join(fields)}), map('ignoreNullFields', 'false')) AS BINARY)"
 
 
 def _of_rule(expression: str, rule: Rule) -> str:
@@ -239,7 +239,7 @@ def _of_rule(expression: str, rule: Rule) -> str:
 
 
 def _increments(plan: Pipeline, counters: tuple[Counter, ...]) -> Iterator[Attempt]:
-    """What counters that depend on fields grow by."""
+    """The increments of the counters that depend on fields."""
     expressions = {(table.topic, name): text for table in plan.tables for name, text in table.counters.items()}
     for counter in counters:
         if counter.increment is not None:
@@ -250,16 +250,16 @@ def _increments(plan: Pipeline, counters: tuple[Counter, ...]) -> Iterator[Attem
 
 
 def _doubt(fields: Sequence[StructField]) -> str:
-    """Whether a record must be looked at closely: not here, where the code would be more than Java compiles."""
+    """Whether a record needs a closer look, by `verdicts`: here the code would be more than Java compiles."""
     is_missing = [f"{_field(field.name)} IS NULL" for field in fields if not field.nullable]
     # Spark takes a number as text.
     is_odd = [_may_be_no_text(field.name) for field in fields if isinstance(field.dataType, StringType)]
-    # Spark passes over what follows an object, and over bytes that are no text: neither is plain.
+    # Spark ignores what follows an object, and bytes that are no text: neither value is plain.
     return " OR ".join([f"NOT {_OURS}plain", f"NOT {_READABLE}", *is_missing, *is_odd])
 
 
 def _may_be_no_text(name: str) -> str:
-    """Whether a text looks like another kind of JSON value, and is not seen in quotes after its name."""
+    """Whether a text looks like another kind of JSON value, and does not stand in quotes after its name."""
     value, named = _field(name), json.dumps(name, ensure_ascii=False)
     begins = [_literal(f'{named}:{space}"') for space in ("", " ")]
     is_quoted = " OR ".join(f"contains({_TEXT}, concat({begin}, {value}, '\"'))" for begin in begins)

@@ -1,10 +1,10 @@
-"""Expressions that may fail on a record: each is tried, and which of them failed is part of the answer.
+"""Expressions that may fail on a record: each is guarded, and the answer says which of them failed.
 
-Spark has a node that gives null where what is below it throws, and no SQL for it. It catches exceptions, and no errors
-(memory or a stack that runs out): those fail a task, as does an expression that is not tried here, and `isolation`
-then looks for the record.
+Spark has a node, `TryEval`, that gives null where the expression below it throws, and no SQL for it. It catches
+exceptions, and no errors (memory or a stack that runs out). Those fail a task, as does an expression that is not
+guarded here, and `isolation` then looks for the record.
 
-Nothing of an expression may be computed outside of its node: a session that is `guarded` keeps Spark from that.
+Nothing of an expression may be computed outside of its node: a session that is `guarded` prevents that.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SETTINGS = {
     # The condition of an if would be computed outside, and only its branches inside.
     "spark.sql.optimizer.excludedRules": f"{_RULES}.PushFoldableIntoBranches,{_RULES}.NullDownPropagation",
 }
-# What makes maps keeps the keys of one that it gave up in the middle, and the next record would find them there.
+# After a failure these keep the keys of the unfinished map, and the next record would find them there.
 _MAKES_MAPS = frozenset({"CreateMap", "MapConcat", "MapFromArrays", "MapFromEntries", "StringToMap", "TransformKeys"})
 # By the name of a node: the child that has bounds, what they are, and what is an error instead.
 #
@@ -51,15 +51,15 @@ _LONGEST = 120
 
 def guarded(spark: SparkSession) -> SparkSession:
     """A session beside this one, for the expressions of a pipeline."""
-    made = spark.newSession()
+    session = spark.newSession()
     for name, value in _SETTINGS.items():
-        made.conf.set(name, value)
-    return made
+        session.conf.set(name, value)
+    return session
 
 
 @dataclass(frozen=True, kw_only=True)
 class GuardedPart:
-    """What may fail: how a reason calls it, and SQL that is true if it has."""
+    """An expression that may fail: its label in a reason, and SQL that is true if it has failed."""
 
     label: str
     fails: str
@@ -67,14 +67,14 @@ class GuardedPart:
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """A column of this name with what the SQL gives."""
+    """A column with this name and the result of the SQL."""
 
     name: str
     sql: str
 
 
 def tried(frame: DataFrame, attempts: Sequence[Attempt]) -> list[Column]:
-    """Their columns beside those of the frame, null where the SQL fails."""
+    """The columns of these attempts over the frame, null where the SQL fails."""
     spark, jvm = frame.sparkSession, jvm_of(frame.sparkSession)
     # Whether a sum may wrap is decided when it is parsed, by the session that is active.
     set_active(spark)
@@ -86,16 +86,16 @@ def tried(frame: DataFrame, attempts: Sequence[Attempt]) -> list[Column]:
     analysed = analysed_plan(frame.select(*named)).expressions()
     columns = []
     for number, (tree, attempt) in enumerate(zip(parsed, attempts, strict=True)):
-        # What a function is called in the file says little: decided is by what Spark makes of it.
+        # By the nodes that Spark makes of a function: its name in the file says little.
         meant = analysed.apply(number).children().head()
         nodes = set(_CLASS.findall(meant.toJSON()))
-        made = tree if nodes.isdisjoint(_BOUNDS) else _within_bounds(jvm, parser, meant)
-        columns.append(Column(column(guard(made) if nodes.isdisjoint(_MAKES_MAPS) else made)).alias(attempt.name))
+        bounded = tree if nodes.isdisjoint(_BOUNDS) else _within_bounds(jvm, parser, meant)
+        columns.append(Column(column(guard(bounded) if nodes.isdisjoint(_MAKES_MAPS) else bounded)).alias(attempt.name))
     return columns
 
 
 def _within_bounds(jvm: Any, parser: Any, node: Any) -> Any:
-    """The tree with an error wherever a function would get a number that it has no right answer for."""
+    """The tree with an error wherever a function would get a number outside of its bounds."""
     tree, old = jvm.org.apache.spark.sql.catalyst.expressions, [*children(node)]
     new = [_within_bounds(jvm, parser, each) for each in old]
     bounds = _BOUNDS.get(str(node.nodeName()))
@@ -111,7 +111,7 @@ def _within_bounds(jvm: Any, parser: Any, node: Any) -> Any:
 
 
 def failed_parts(parts: Sequence[GuardedPart]) -> tuple[str, str]:
-    """SQL that says whether any of them failed, and SQL for the numbers of those that did; null if none did."""
+    """SQL that is true if any part failed, and SQL for the numbers of the failed parts; null if none failed."""
     # No condition may be null: the next one would not be looked at.
     has_failed = f"({' OR '.join(f'coalesce({part.fails}, false)' for part in parts)})"
     numbers = ", ".join(f"if({part.fails}, '{number}', NULL)" for number, part in enumerate(parts))

@@ -11,10 +11,10 @@ _APART = r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`
 def with_name(expression: str, name: str, meaning: str) -> str:
     """The expression with `meaning` wherever it says `name`; not in a string or comment, nor as a field or function."""
     quoted = f"`{name}`"
-    found = re.compile(rf"({_APART})|(?<![\w.]){re.escape(name)}(?!\w|\s*\()", re.IGNORECASE | re.DOTALL)
+    pattern = re.compile(rf"({_APART})|(?<![\w.]){re.escape(name)}(?!\w|\s*\()", re.IGNORECASE | re.DOTALL)
 
     def put(match: re.Match[str]) -> str:
         apart: str | None = match[1]
         return meaning if apart is None or apart.lower() == quoted else apart
 
-    return found.sub(put, expression)
+    return pattern.sub(put, expression)

@@ -1,4 +1,4 @@
-"""What is wrong with a record that Spark could not read, may have read too kindly, or could not compute."""
+"""Why a record is rejected: Spark could not read it, may have read it too leniently, or an expression failed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 @dataclass(frozen=True, kw_only=True)
 class SourceField:
-    """A field of the source's schema; `kind` is how its type is called."""
+    """A field of the source's schema; `kind` is the name of its type."""
 
     name: str
     kind: str
@@ -26,10 +26,10 @@ def fault_of(
     failed: Sequence[str],
     is_readable: bool,
 ) -> str | None:
-    """Why it is no valid record; None if it is one.
+    """Why the record is not valid; None if it is.
 
-    `unread` are the names of the fields that Spark found no value for, `failed` the expressions of the file that threw;
-    without `is_readable` Spark could not read it at all.
+    `unread`: the fields that Spark values no value for. `failed`: the expressions of the file that failed.
+    Without `is_readable` Spark could not read the record at all.
     """
     if value is None:
         return "it has no value"
@@ -43,18 +43,18 @@ def fault_of(
         return "its value is not JSON"
     if not isinstance(document, dict):
         return "its value is not a JSON object"
-    found = {field.name: document.get(field.name) for field in fields}
-    missing = [field.name for field in fields if field.is_required and found[field.name] is None]
+    values = {field.name: document.get(field.name) for field in fields}
+    missing = [field.name for field in fields if field.is_required and values[field.name] is None]
     wrong = [
         f"{field.name} (not {field.kind})"
         for field in fields
-        if found[field.name] is not None
-        and (field.name in unread or (field.is_text and not isinstance(found[field.name], str)))
+        if values[field.name] is not None
+        and (field.name in unread or (field.is_text and not isinstance(values[field.name], str)))
     ]
-    told = [f"missing or null: {', '.join(missing)}"] if missing else []
-    told += [f"of the wrong type: {', '.join(wrong)}"] if wrong else []
-    if not told and not is_readable:
+    faults = [f"missing or null: {', '.join(missing)}"] if missing else []
+    faults += [f"of the wrong type: {', '.join(wrong)}"] if wrong else []
+    if not faults and not is_readable:
         return "its value does not fit the schema"
-    if not told and failed:
+    if not faults and failed:
         return f"it can't be computed: {'; '.join(failed)}"
-    return "; ".join(told) or None
+    return "; ".join(faults) or None

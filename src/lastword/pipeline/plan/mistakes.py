@@ -1,4 +1,4 @@
-"""What is wrong with a pipeline file: a line of it, and what to do about it."""
+"""Mistakes in a pipeline file: the line, and what to do about it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from lastword.kafka.topics.topic_names import is_legal
 
 @dataclass(frozen=True, kw_only=True)
 class Mistake:
-    """`text` says what is wrong, with what, and what next; lines count from 1."""
+    """`text` says what is wrong, where, and what to do; lines count from 1."""
 
     line: int
     text: str
-    # The file may be fine: whoever could tell did not answer.
+    # The file may be fine: the cluster did not answer.
     is_unreachable: bool = False
 
-    def told(self, path: str) -> str:
+    def as_line(self, path: str) -> str:
         return f"{path}:{self.line}: {self.text}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """What is wrong with a text of the file, `after` so many lines of it; a `column` counts from 1."""
+    """A mistake in a text of the file, `after` this many lines of it; a `column` counts from 1."""
 
     text: str
     after: int = 0

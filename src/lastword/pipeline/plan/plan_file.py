@@ -1,4 +1,4 @@
-"""Reading a pipeline file: the plan it says, and everything that is wrong with how it says it, each with its line."""
+"""Reading a pipeline file: the plan in it, and all mistakes in its form, each with its line."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _KINDS = {str: "text", bool: "true or false", int: "a whole number", float: "a n
 
 @dataclass(frozen=True, kw_only=True)
 class PlanFile:
-    """A file as far as it could be read: where a mistake is about a text, the pipeline has the empty one.
+    """A file as far as it could be read: a text with a mistake is empty in the pipeline.
 
-    Its rules and tables are those of the file, one for one, so that their numbers find their lines.
+    Rules and tables are numbered as in the file, so that a number leads to a line.
     """
 
     path: str
@@ -48,34 +48,34 @@ class PlanFile:
     mistakes: tuple[Mistake, ...]
 
     @property
-    def says_anything(self) -> bool:
+    def is_toml(self) -> bool:
         return bool(self.places.known)
 
 
 def read_plan(path: Path | str) -> PlanFile:
-    """What the file says, with all mistakes of its form; BadInput when there is no such file."""
+    """The file's plan, with all mistakes in its form; BadInput if there is no such file."""
     try:
         raw = Path(path).read_bytes()
     except OSError as failure:
         raise BadInput(f"pipeline file {path}: {failure.strerror}: check the path") from None
     try:
-        # As tomllib has it.
+        # Line ends as tomllib has them.
         text = raw.decode().replace("\r\n", "\n")
-        said = tomllib.loads(text)
+        content = tomllib.loads(text)
     except UnicodeDecodeError as damage:
         line = raw.count(b"\n", 0, damage.start) + 1
         return _unreadable(path, Mistake(line=line, text="not UTF-8 text: save the file as UTF-8"))
     except tomllib.TOMLDecodeError as damage:
         return _unreadable(path, _syntax_mistake(str(damage), text))
     except (ValueError, RecursionError):
-        # Of neither does Python tell the line.
+        # Python gives no line for these.
         text = "a number with too many digits, or too many brackets: no pipeline needs them"
         return _unreadable(path, Mistake(line=1, text=text))
     reading = _Reading(places_in(text))
-    pipeline = reading.pipeline(said)
-    found = [*reading.mistakes, *name_mistakes(pipeline, reading.places)]
-    found.sort(key=lambda mistake: mistake.line)
-    return PlanFile(path=str(path), pipeline=pipeline, places=reading.places, mistakes=tuple(found))
+    pipeline = reading.pipeline(content)
+    mistakes = [*reading.mistakes, *name_mistakes(pipeline, reading.places)]
+    mistakes.sort(key=lambda mistake: mistake.line)
+    return PlanFile(path=str(path), pipeline=pipeline, places=reading.places, mistakes=tuple(mistakes))
 
 
 def _unreadable(path: Path | str, mistake: Mistake) -> PlanFile:
@@ -86,7 +86,7 @@ def _unreadable(path: Path | str, mistake: Mistake) -> PlanFile:
 def _syntax_mistake(reason: str, text: str) -> Mistake:
     place = _SYNTAX_PLACE.search(reason)
     line = int(place[1]) if place and place[1] else text.rstrip().count("\n") + 1
-    return Mistake(line=line, text=f"not TOML: {reason}: put that right to see what else there is")
+    return Mistake(line=line, text=f"not TOML: {reason}: correct it to see other mistakes")
 
 
 class _Reading:
@@ -97,10 +97,10 @@ class _Reading:
     def wrong(self, path: KeyPath, text: str) -> None:
         self.mistakes.append(Mistake(line=self.places.line(*path), text=text))
 
-    def pipeline(self, said: Mapping[str, Any]) -> Pipeline:
-        top = _FileTable(self, said, (), "", _FILE, optional="tables")
+    def pipeline(self, content: Mapping[str, Any]) -> Pipeline:
+        top = _FileTable(self, content, (), "", _FILE, optional="tables")
         rules, tables = top.entries("rules"), top.entries("tables")
-        if "rules" in said and said["rules"] == []:
+        if "rules" in content and content["rules"] == []:
             self.wrong(("rules",), "no rules: add one, like  [[rules]]")
         return Pipeline(
             app=top.text("app"),
@@ -109,88 +109,90 @@ class _Reading:
             tables=tuple(self._table(table, number) for number, table in enumerate(tables)),
         )
 
-    def _source(self, said: Mapping[str, Any] | None) -> Source:
-        if said is None:
+    def _source(self, content: Mapping[str, Any] | None) -> Source:
+        if content is None:
             return Source(topic="", schema="")
-        part = _FileTable(self, said, ("source",), "source", _SOURCE)
+        part = _FileTable(self, content, ("source",), "source", _SOURCE)
         return Source(topic=part.text("topic"), schema=part.text("schema"))
 
-    def _rule(self, said: Mapping[str, Any], number: int) -> Rule:
-        part = _FileTable(self, said, ("rules", number), label("rule", said.get("name"), number), _RULE, optional="key")
+    def _rule(self, content: Mapping[str, Any], number: int) -> Rule:
+        part = _FileTable(
+            self, content, ("rules", number), label("rule", content.get("name"), number), _RULE, optional="key"
+        )
         return Rule(
             name=part.text("name"),
             when=part.text("when"),
             to=part.text("to"),
             value=part.texts("value"),
-            key=part.text("key") if "key" in said else None,
+            key=part.text("key") if "key" in content else None,
         )
 
-    def _table(self, said: Mapping[str, Any], number: int) -> KeptTable:
-        part = _FileTable(self, said, ("tables", number), label("table", said.get("topic"), number), _TABLE)
+    def _table(self, content: Mapping[str, Any], number: int) -> KeptTable:
+        part = _FileTable(self, content, ("tables", number), label("table", content.get("topic"), number), _TABLE)
         return KeptTable(topic=part.text("topic"), key=part.text("key"), counters=part.texts("counters"))
 
 
 class _FileTable:
-    """One table of the file, whose keys are known; what is not as it should be is told and taken for nothing."""
+    """One table of the file with a fixed set of keys; a value with a mistake is reported, and read as empty."""
 
     def __init__(
         self,
         reading: _Reading,
-        said: Mapping[str, Any],
+        content: Mapping[str, Any],
         at: KeyPath,
         name: str,
         known: Mapping[str, str],
         *,
         optional: str = "",
     ) -> None:
-        self._reading, self._said, self._at, self._name, self._known = reading, said, at, name, known
+        self._reading, self._content, self._at, self._name, self._known = reading, content, at, name, known
         where = f"{name}: " if name else ""
-        for key in said:
+        for key in content:
             if key not in known:
                 hint = did_you_mean(key, known) or f"it takes {', '.join(known)}"
                 reading.wrong((*at, key), f"{where}unknown key {key!r}: {hint}")
         for key, like in known.items():
-            if key not in said and key != optional:
+            if key not in content and key != optional:
                 reading.wrong(at, f"{where}{key!r} is missing: add it, like  {like}")
 
     def text(self, key: str) -> str:
-        text = self._said.get(key, "")
+        text = self._content.get(key, "")
         if not isinstance(text, str):
             self._wrong(key, text, "text")
             return ""
-        if key in self._said and not text.strip():
+        if key in self._content and not text.strip():
             self._empty(key)
             return ""
         return text
 
     def texts(self, key: str) -> dict[str, str]:
-        said = self.table(key)
-        if said is None:
+        content = self.table(key)
+        if content is None:
             return {}
-        if not said:
+        if not content:
             self._empty(key)
-        known = {name: f'{name} = "..."' for name in said}
-        part = _FileTable(self._reading, said, (*self._at, key), f"{self._name}, {key}", known)
-        return {name: part.text(name) for name in said}
+        known = {name: f'{name} = "..."' for name in content}
+        part = _FileTable(self._reading, content, (*self._at, key), f"{self._name}, {key}", known)
+        return {name: part.text(name) for name in content}
 
     def table(self, key: str) -> Mapping[str, Any] | None:
-        said = self._said.get(key)
-        if said is None or isinstance(said, dict):
-            return said
-        self._wrong(key, said, "a table")
+        content = self._content.get(key)
+        if content is None or isinstance(content, dict):
+            return content
+        self._wrong(key, content, "a table")
         return None
 
     def entries(self, key: str) -> list[Mapping[str, Any]]:
-        said = self._said.get(key, [])
-        if isinstance(said, list) and all(isinstance(entry, dict) for entry in said):
-            return said
-        self._wrong(key, said, "a list of tables")
+        content = self._content.get(key, [])
+        if isinstance(content, list) and all(isinstance(entry, dict) for entry in content):
+            return content
+        self._wrong(key, content, "a list of tables")
         return []
 
-    def _wrong(self, key: str, value: object, wanted: str) -> None:
+    def _wrong(self, key: str, value: object, expected: str) -> None:
         kind = _KINDS.get(type(value), "a time")
         self._reading.wrong(
-            (*self._at, key), f"{self._what(key)}: is {kind}, not {wanted}: write it like  {self._known[key]}"
+            (*self._at, key), f"{self._what(key)}: is {kind}, not {expected}: write it like  {self._known[key]}"
         )
 
     def _empty(self, key: str) -> None:

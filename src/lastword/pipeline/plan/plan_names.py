@@ -1,4 +1,4 @@
-"""The names in a pipeline file: which of them can't be, and which can't be there twice."""
+"""Mistakes in the names of a pipeline file: illegal names, names that come twice, topics with two uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lastword.pipeline.plan.toml_lines import KeyPath, Places
 
 
 def name_mistakes(pipeline: Pipeline, places: Places) -> list[Mistake]:
-    """What is wrong with names; an empty one is taken for a mistake that is told already."""
+    """All mistakes in names; an empty name is reported already."""
     found = [*_illegal(pipeline), *_repeated(pipeline, places), *_shared(pipeline)]
     return [Mistake(line=places.line(*path), text=text) for path, text in found]
 
@@ -34,28 +34,27 @@ def _illegal(pipeline: Pipeline) -> Iterator[tuple[KeyPath, str]]:
             if name:
                 refuse(name)
         except BadInput as refusal:
-            yield path, f"{_what(pipeline, path)}: {refusal}"
+            yield path, f"{_label_of(pipeline, path)}: {refusal}"
 
 
 def _repeated(pipeline: Pipeline, places: Places) -> Iterator[tuple[KeyPath, str]]:
     for name, first, number in _again(rule.name for rule in pipeline.rules):
         before = f"(the first one: line {places.line('rules', first, 'name')})"
-        yield ("rules", number, "name"), f"a second rule called {name!r} {before}: name it otherwise"
+        yield ("rules", number, "name"), f"a second rule called {name!r} {before}: give it another name"
     for name, first, number in _again(table.topic for table in pipeline.tables):
         before = f"(the first one: line {places.line('tables', first, 'topic')})"
-        told = f"a second table in the topic {name!r} {before}: give it a topic of its own"
-        yield ("tables", number, "topic"), told
+        yield ("tables", number, "topic"), f"a second table in the topic {name!r} {before}: give it another topic"
     for number, table in enumerate(pipeline.tables):
         if table.key in table.counters:
-            taken = f"the counter {table.key!r} has the name of the table's key: name one of them otherwise"
+            taken = f"the counter {table.key!r} has the name of the table's key: rename one of them"
             yield ("tables", number, "counters", table.key), f"{label('table', table.topic, number)}: {taken}"
 
 
 def _again(names: Iterable[str]) -> Iterator[tuple[str, int, int]]:
-    """Each name that was there before, with the number of the first that has it and its own."""
+    """Each repeated name, with the number of its first use and of this one."""
     first: dict[str, int] = {}
     for number, name in enumerate(names):
-        # One that is missing is told already.
+        # A missing name is reported already.
         if name and first.setdefault(name, number) != number:
             yield name, first[name], number
 
@@ -68,16 +67,16 @@ def _shared(pipeline: Pipeline) -> Iterator[tuple[KeyPath, str]]:
     named += [(("rules", number, "to"), rule.to) for number, rule in enumerate(pipeline.rules)]
     named += [(("tables", number, "topic"), table.topic) for number, table in enumerate(pipeline.tables)]
     for path, topic in named:
-        what = f"{_what(pipeline, path)}: {topic!r}"
+        use = f"{_label_of(pipeline, path)}: {topic!r}"
         if topic in own:
-            yield path, f"{what} is kept by the pipeline itself: name another topic"
+            yield path, f"{use} is a topic of the pipeline itself: name another topic"
         elif path[0] != "source" and topic and topic == pipeline.source.topic:
-            yield path, f"{what} is the source, and would be read again: name another topic"
+            yield path, f"{use} is the source, and the pipeline would read its own records: name another topic"
         elif path[0] == "rules" and topic and topic in tables:
-            yield path, f"{what} is a table of this file, for counters alone: name another topic"
+            yield path, f"{use} is a table of this file, for counters alone: name another topic"
 
 
-def _what(pipeline: Pipeline, path: KeyPath) -> str:
+def _label_of(pipeline: Pipeline, path: KeyPath) -> str:
     """`rule team-3, to`, for the path of a key."""
     match path:
         case ("rules", int(number), key):

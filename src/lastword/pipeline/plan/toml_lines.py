@@ -1,4 +1,4 @@
-"""Where each key of a TOML text stands: tomllib gives its values without their lines."""
+"""The line of each key of a TOML text: tomllib gives the values without their lines."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Places:
     known: Mapping[KeyPath, KeyLines] = field(default_factory=dict)
 
     def line(self, *path: str | int) -> int:
-        """The line of a key; of one that is not there, the line of what it is missing from."""
+        """The line of a key; for a missing key, the line of the table that it is missing from."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.known:
                 return self.known[path[:length]].line
         return 1
 
     def line_within(self, *path: str | int, after: int) -> int:
-        """The line of what stands `after` so many lines of a key's text; of a text with escapes, one near it."""
+        """The line `after` this many lines of a key's text; in a text with escapes, a line near it."""
         place = self.known.get(path)
         return self.line(*path) if place is None else min(place.first + after, place.last)
 
@@ -84,17 +84,17 @@ class _Scan:
         path: KeyPath = ()
         for name in above:
             path = (*path, name)
-            self._found(path, line)
+            self._add(path, line)
             # `[rules.value]` after `[[rules]]` is about its last element.
             if path in self._elements:
                 path = (*path, self._elements[path] - 1)
         path = (*path, last)
-        self._found(path, line)
+        self._add(path, line)
         if is_element:
             number = self._elements.get(path, 0)
             self._elements[path] = number + 1
             path = (*path, number)
-            self._found(path, line)
+            self._add(path, line)
         return path
 
     def _pair(self, table: KeyPath) -> None:
@@ -102,7 +102,7 @@ class _Scan:
         path = table
         for name in self._names():
             path = (*path, name)
-            self._found(path, line)
+            self._add(path, line)
         # The sign `=`.
         self._at += 1
         self._take(_BLANK)
@@ -157,15 +157,15 @@ class _Scan:
                 return names
             self._at += 1
 
-    def _found(self, path: KeyPath, line: int) -> None:
+    def _add(self, path: KeyPath, line: int) -> None:
         self.known.setdefault(path, KeyLines(line=line, first=line, last=line))
 
     def _take(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self._text, self._at)
-        if found is None:
+        token = pattern.match(self._text, self._at)
+        if token is None:
             raise AssertionError(f"no TOML at line {self._line()}")
-        self._at = found.end()
-        return found[0]
+        self._at = token.end()
+        return token[0]
 
     def _line(self) -> int:
         return self._text.count("\n", 0, self._at) + 1
