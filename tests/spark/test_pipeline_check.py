@@ -54,17 +54,17 @@ WINDOW = f"a window over other records: {ALONE}"
 GENERATOR = f"explode and its like make several rows of one: {ALONE}, and has one answer"
 SUBQUERY = f"a subquery reads other records: {ALONE}"
 CHANGING = (
-    "it has another answer each time (like rand, uuid, now): a record that is read again after a crash must have the "
-    "same one; take what you need from its fields"
+    "its result changes from call to call (like rand, uuid, now), but a record that is read again after a crash must "
+    "give the same result: use the fields of the record"
 )
 RAISES = (
-    "raise_error and assert_true are for a query that should stop: a record that somebody should look at is a match "
-    "of a rule"
+    "raise_error and assert_true stop a query, and a pipeline must not stop: for a record that needs a look write a "
+    "rule that matches it"
 )
-NO_PATTERN = "the pattern '[' is no regular expression of Java's (Unclosed character class): correct it"
+NO_PATTERN = "the pattern '[' is no regular expression for Java (Unclosed character class): correct it"
 NUMBER = "write a number up to 1,000,000 there"
 ENDS = "write its ends and its step, at most 1,000,000 elements"
-STAR = "* stands for all fields: name those that you mean"
+STAR = "* means all fields: name the fields that you need"
 
 
 def as_large(function: str, hint: str) -> str:

@@ -22,7 +22,7 @@ from lastword.spark.session.failures import one_line_failures
 from lastword.spark.session.session import session
 from lastword.spark.session.shutdown import stop
 
-# Nothing here reads a topic, so nobody need listen there.
+# Nothing here reads a topic, so no cluster is needed.
 _NO_CLUSTER = Connection(bootstrap_servers="127.0.0.1:1")
 # The JVM lives for seconds, and the archive it leaves does not depend on how its code was compiled.
 _QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.log.level": "OFF"}

@@ -104,7 +104,7 @@ def _print_as_table(rows: DataFrame, limit: int) -> None:
 
     from lastword.spark.query.as_text import first_cells
 
-    # One more than is shown tells whether there are more.
+    # One row more than is shown, to know whether there are more.
     first_rows = first_cells(rows, limit + 1)
     cells = [["NULL" if text is None else printable(text) for text in row] for row in first_rows[:limit]]
     print_table(rows.columns, cells, numeric=[isinstance(each.dataType, NumericType) for each in rows.schema])

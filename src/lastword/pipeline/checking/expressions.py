@@ -36,10 +36,10 @@ from lastword.spark.session.pyspark_private import analysed_plan, is_java_instan
 
 @dataclass(frozen=True, kw_only=True)
 class Role:
-    """What an expression is for: what it knows beside the source's fields, and which types it may have."""
+    """The role of an expression: the names it may use beside the source's fields, and the types it may have."""
 
     knows: tuple[StructField, ...] = ()
-    # Empty: whatever JSON can hold.
+    # Empty: any type that JSON has.
     takes: tuple[type[DataType], ...] = ()
     wants: str = "a field of the value is anything that JSON has: cast(... AS STRING)"
 
@@ -60,15 +60,15 @@ _AGGREGATE = f"an aggregate over several records: {_ALONE} (and counters are add
 _WINDOW = f"a window over other records: {_ALONE}"
 _GENERATOR = f"explode and its like make several rows of one: {_ALONE}, and has one answer"
 _SUBQUERY = f"a subquery reads other records: {_ALONE}"
-_STAR = "* stands for all fields: name those that you mean"
+_STAR = "* means all fields: name the fields that you need"
 _ALIAS = "AS gives it a name, and it has one in the file: remove the AS"
 _CHANGING = (
-    "it has another answer each time (like rand, uuid, now): a record that is read again after a crash must have the "
-    "same one; take what you need from its fields"
+    "its result changes from call to call (like rand, uuid, now), but a record that is read again after a crash must "
+    "give the same result: use the fields of the record"
 )
 _RAISES = (
-    "raise_error and assert_true are for a query that should stop: a record that somebody should look at is a match "
-    "of a rule"
+    "raise_error and assert_true stop a query, and a pipeline must not stop: for a record that needs a look write a "
+    "rule that matches it"
 )
 # By the start of a name: of a node in a parsed expression, of a node in an analysed plan, of an error of Spark.
 _FORMS = {
@@ -89,9 +89,9 @@ _COMPLAINTS = {
 }
 _WORD = re.compile(r"\w+")
 _REPLACED = "org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable"
-# Texts that a date or time may be made of, and that mean another one each time.
+# Texts that Spark turns into a date or time of now.
 _TIME_WORDS = ("now", "today", "yesterday", "tomorrow")
-# Such a text with its type before it: already a time when it is parsed.
+# Such a text after its type: it becomes a time when it is parsed.
 _TIME_LITERAL = re.compile(rf"\b(?:date|timestamp(?:_ntz|_ltz)?)\s*'\s*(?:{'|'.join(_TIME_WORDS)})\b", re.IGNORECASE)
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 # The nodes whose second child is a regular expression.
@@ -150,7 +150,7 @@ class Expressions:
         return self._frames[role]
 
     def _misfit(self, answer: DataFrame, role: Role) -> str | None:
-        """Why an expression that Spark takes is not one that the pipeline takes."""
+        """Why the pipeline refuses an expression that Spark accepts; None if it does not."""
         plan = analysed_plan(answer)
         for node in nodes_of(plan):
             # The frame itself has no node below it.
@@ -169,7 +169,7 @@ class Expressions:
         return None if fits else f"it is {kind.simpleString().upper()}, and {role.wants}"
 
     def _bad_pattern(self, node: Any) -> str | None:
-        """What Java says of a pattern in the file, which would fail every batch; None if the pattern is fine."""
+        """The error of Java for a pattern in the file, which would fail every batch; None if the pattern is fine."""
         pattern = constant_of(node.children().apply(1)) if str(node.nodeName()) in _PATTERN_SECOND else None
         if pattern is None:
             return None
@@ -177,7 +177,7 @@ class Expressions:
             jvm_of(self._spark).java.util.regex.Pattern.compile(str(pattern))
         except PySparkException as failure:
             why = str(failure).partition(" near index")[0]
-            return f"the pattern {str(pattern)!r} is no regular expression of Java's ({why}): correct it"
+            return f"the pattern {str(pattern)!r} is no regular expression for Java ({why}): correct it"
         return None
 
     def _expressions_of(self, plan: Any) -> list[Any]:

@@ -1,6 +1,6 @@
 """Functions whose result is as large as an argument says: with a record's field, more than a process can hold.
 
-Nobody can catch that memory runs out. So such an argument must have a bound that the file states.
+A process that runs out of memory can't recover. So such an argument must have a bound that the file states.
 """
 
 from __future__ import annotations

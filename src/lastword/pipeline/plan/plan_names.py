@@ -13,8 +13,8 @@ from lastword.pipeline.plan.toml_lines import KeyPath, Places
 
 def name_mistakes(pipeline: Pipeline, places: Places) -> list[Mistake]:
     """All mistakes in names; an empty name is reported already."""
-    found = [*_illegal(pipeline), *_repeated(pipeline, places), *_shared(pipeline)]
-    return [Mistake(line=places.line(*path), text=text) for path, text in found]
+    mistakes = [*_illegal(pipeline), *_repeated(pipeline, places), *_shared(pipeline)]
+    return [Mistake(line=places.line(*path), text=text) for path, text in mistakes]
 
 
 def _illegal(pipeline: Pipeline) -> Iterator[tuple[KeyPath, str]]:

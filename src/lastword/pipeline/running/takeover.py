@@ -86,14 +86,14 @@ def take_over(
         for_each(partitions, read)
     holders = for_each(partitions, lambda p: Transactions(connection, transactional_id(plan.app, p)))
     try:
-        found = for_each(partitions, read)
-        for partition, stored in found.items():
+        stored_by_partition = for_each(partitions, read)
+        for partition, stored in stored_by_partition.items():
             if partition in reached:
                 _refuse_lost(plan.changelog, partition, reached[partition], stored)
         # Read after the ids are ours: now nobody else writes progress, so none lies past these ends.
         source = _Source.now(connection, plan.source.topic, choice)
         starts = source.starts(
-            {partition: None if stored is None else stored.progress for partition, stored in found.items()}, owner
+            {p: None if stored is None else stored.progress for p, stored in stored_by_partition.items()}, owner
         )
 
         def written(partition: int) -> StoredProgress:
@@ -114,12 +114,12 @@ def take_over(
     )
 
 
-def _refuse_lost(changelog: str, partition: int, reached: PartitionProgress, found: StoredProgress | None) -> None:
-    if found is not None and (
-        found.progress.source_id != reached.source_id or found.progress.next_offset >= reached.next_offset
+def _refuse_lost(changelog: str, partition: int, reached: PartitionProgress, stored: StoredProgress | None) -> None:
+    if stored is not None and (
+        stored.progress.source_id != reached.source_id or stored.progress.next_offset >= reached.next_offset
     ):
         return
-    says = "nothing" if found is None else f"offset {found.progress.next_offset}"
+    says = "nothing" if stored is None else f"offset {stored.progress.next_offset}"
     raise SourceGap(
         f"{changelog}[{partition}] has lost records: it says {says}, and offset {reached.next_offset} was reached: "
         "results between them would be written again; restore the topic, or start the pipeline again to accept that"
@@ -143,13 +143,13 @@ class _Source:
         identity = topic_identity(connection.admin(), topic)
         return _Source(topic=topic, identity=identity, first=first, last=last, choice=choice)
 
-    def starts(self, found: Mapping[int, PartitionProgress | None], owner: str) -> dict[int, PartitionProgress]:
-        """The progress that each partition starts with, in the next generation."""
-        existing = [progress for progress in found.values() if progress is not None]
-        generation = 1 + max((progress.generation for progress in existing), default=0)
+    def starts(self, progress: Mapping[int, PartitionProgress | None], owner: str) -> dict[int, PartitionProgress]:
+        """The progress that each partition starts with, in the next generation; decided before any is written."""
+        existing = [each for each in progress.values() if each is not None]
+        generation = 1 + max((each.generation for each in existing), default=0)
         return {
             partition: replace(self._start(partition, before, is_new=not existing), generation=generation, owner=owner)
-            for partition, before in found.items()
+            for partition, before in progress.items()
         }
 
     def _start(self, partition: int, before: PartitionProgress | None, *, is_new: bool) -> PartitionProgress:

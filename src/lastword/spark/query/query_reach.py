@@ -1,8 +1,7 @@
 """What a query may reach: topics, and nothing else; with `allow_files` also files. Anything unknown is refused.
 
 A query is looked at twice. First as it was parsed, before Spark looks anything up: to look up text.`/x` is to read
-that file, and some expressions run while Spark analyses a query. Then as it was analysed, when every name has become
-what it stands for.
+that file, and some expressions run while Spark analyses a query. Then as it was analysed, with every name resolved.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _OPERATORS = frozenset(
         *("OneRowRelation", "LocalRelation", "UnresolvedInlineTable"),
         # Looked at by name.
         *("UnresolvedRelation", "UnresolvedTableOrView", "UnresolvedTableValuedFunction"),
-        # What tells something about a query, a table or a function.
+        # Information about a query, a table or a function.
         *("ExplainCommand", "DescribeQueryCommand", "DescribeRelation", "DescribeRelationJsonCommand"),
         *("DescribeColumn", "ShowTables", "ShowColumns", "ShowFunctions", "DescribeFunction"),
         *("CurrentNamespace", "UnresolvedFunctionName"),

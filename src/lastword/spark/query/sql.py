@@ -60,10 +60,10 @@ def answer(spark: SparkSession, query: str, reading: Reading = Reading()) -> Que
             return QueryResult(rows=_topics_like(spark, statement.tables_pattern), positions={})
         topics = _Topics(spark, statement, reading)
         reach.check_parsed(statement, topics.known)
-        if statement.is_about_query or not statement.is_told:
-            rows = topics.analysed(lambda: (analysed_inner if statement.is_told else analysed)(spark, query))
+        if statement.is_about_query or not statement.is_informational:
+            rows = topics.analysed(lambda: (analysed_inner if statement.is_informational else analysed)(spark, query))
             reach.check_analysed(analysed_plan(rows), topics.positions)
-        if statement.is_told:
+        if statement.is_informational:
             rows = topics.analysed(lambda: analysed(spark, query))
     unused = sorted(str(topic) for topic in reading.schemas if topic is not None and topic not in topics.positions)
     if unused:

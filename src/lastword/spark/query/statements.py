@@ -16,15 +16,15 @@ from lastword.spark.session.pyspark_private import frame_of, is_java_instance, s
 _READS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN")
 _FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(\w*)", re.DOTALL)
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
-# What writes or runs a program, wherever it stands: WITH ... INSERT, FROM ... INSERT, SELECT TRANSFORM ... USING.
+# Nodes that write or run a program, at any depth: WITH ... INSERT, FROM ... INSERT, SELECT TRANSFORM ... USING.
 _ACTS = (
     f"{_LOGICAL}Command",
     f"{_LOGICAL}ParsedStatement",
     f"{_LOGICAL}InsertIntoDir",
     f"{_LOGICAL}ScriptTransformation",
 )
-# Commands that only tell something; one with another query inside gives it by this name.
-_TELLS = {
+# Commands that only give information. Beside each the method that gives the query inside it, if there is one.
+_INFORMATIONAL = {
     **dict.fromkeys(("ShowTables", "ShowColumns", "ShowFunctions", "DescribeFunction"), ""),
     **dict.fromkeys(("DescribeRelation", "DescribeRelationJsonCommand", "DescribeColumn"), ""),
     "ExplainCommand": "logicalPlan",
@@ -41,13 +41,13 @@ class Statement:
 
     @property
     def is_about_query(self) -> bool:
-        """Whether it tells something about another query: EXPLAIN, DESCRIBE QUERY."""
+        """Whether it is about another query: EXPLAIN, DESCRIBE QUERY."""
         return _inner(self.plan) is not None
 
     @property
-    def is_told(self) -> bool:
-        """Whether it tells something (SHOW, DESCRIBE, EXPLAIN), and is no query itself."""
-        return class_name(self.plan) in _TELLS
+    def is_informational(self) -> bool:
+        """Whether it only gives information (SHOW, DESCRIBE, EXPLAIN), and is no query itself."""
+        return class_name(self.plan) in _INFORMATIONAL
 
     @property
     def tables_pattern(self) -> str | None:
@@ -58,36 +58,36 @@ class Statement:
         return str(pattern.get()) if pattern.isDefined() else "*"
 
     def relations(self) -> set[str]:
-        """The names in it that stand where a table is expected, but for those of several parts."""
+        """The names of tables in it, without names of several parts."""
         named = [node for node in self.nodes if class_name(node) in ("UnresolvedRelation", "UnresolvedTableOrView")]
         parts = [node.multipartIdentifier() for node in named]
         return {str(name.head()) for name in parts if name.size() == 1}
 
 
 def parsed(spark: SparkSession, query: str) -> Statement:
-    """The query as Spark understands it; BadInput for one that could write or run something."""
+    """The query as Spark's parser sees it; BadInput if it could write or run something."""
     word = _FIRST_WORD.match(query)
     if word is not None and word[1] and word[1].upper() not in _READS:
-        # Spark may say better what is wrong with a mistyped one.
+        # First parsed: for a typing mistake Spark has the better error.
         _parse(spark, query)
         raise _refused(word[1])
     plan = _parse(spark, query)
     nodes = tuple(plan_nodes(plan))
     for node in nodes:
-        is_told = node is plan and class_name(node) in _TELLS
-        if not is_told and any(is_java_instance(spark, node, kind) for kind in _ACTS):
+        is_informational = node is plan and class_name(node) in _INFORMATIONAL
+        if not is_informational and any(is_java_instance(spark, node, kind) for kind in _ACTS):
             raise _refused(_words(class_name(node)))
     return Statement(plan=plan, nodes=nodes)
 
 
 def analysed(spark: SparkSession, query: str) -> DataFrame:
-    """The rows of a query, analysed and not computed; what tells something has been told."""
-    # Parsed each time, because an analysis that fails leaves its mark on the plan.
+    """The rows of a query, analysed and not computed; an informational statement has run."""
+    # Parsed each time, because a failed analysis changes the plan.
     return frame_of(spark, _parse(spark, query))
 
 
 def analysed_inner(spark: SparkSession, query: str) -> DataFrame:
-    """The query that another tells about: EXPLAIN would show the failure to analyse it as if it were the plan."""
+    """The query inside an EXPLAIN or DESCRIBE, analysed: EXPLAIN would show an error in it as if it were the plan."""
     return frame_of(spark, _inner(_parse(spark, query)))
 
 
@@ -115,7 +115,7 @@ def plan_nodes(plan: Any, is_left_out: Callable[[Any], bool] = lambda _: False) 
 
 
 def _inner(plan: Any) -> Any:
-    name = _TELLS.get(class_name(plan))
+    name = _INFORMATIONAL.get(class_name(plan))
     return getattr(plan, name)() if name else None
 
 

@@ -60,7 +60,7 @@ def shown_rows(rows: DataFrame, key: str) -> DataFrame:
 
 
 def _sorted_fold(keyed: DataFrame) -> DataFrame:
-    """The law on any records, whatever their size: a sort spills."""
+    """The law on any number of records: a sort spills to the disk."""
     newest_first = Window.partitionBy(_HASH, "key").orderBy("partition", F.desc("offset"))
     of_key = Window.partitionBy(_HASH, "key").rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     is_newest = ~F.lag("partition").over(newest_first).eqNullSafe(F.col("partition"))

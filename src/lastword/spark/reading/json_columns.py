@@ -1,4 +1,4 @@
-"""JSON values as columns: by a schema that is given, or by all the values there are."""
+"""JSON values as columns: by a given schema, or by a schema that is inferred from all values."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LIKE = "write it like  name STRING, age INT"
 def as_columns(rows: DataFrame, schema: StructType | str | None) -> DataFrame:
     """`key`, a column for each field, `partition`, `offset`, `timestamp`, `headers`, `decode_error`.
 
-    A field of such a name is shown as `value_NAME`; BadInput names two fields that would be one column. A value that
-    does not fit the schema has what fits of it, and says so in `decode_error`. A table whose values are no objects
+    A field with one of these names becomes `value_NAME`; BadInput names two fields that would be one column. A value
+    that does not fit the schema has the fields that fit, and a `decode_error`. A table whose values are no objects
     keeps its column `value`.
     """
     fields = _given(schema) if schema is not None else _inferred(rows)
@@ -82,16 +82,16 @@ def _inferred(rows: DataFrame) -> list[StructField]:
     """The fields of all values that are objects, in the order of their names."""
     spark = rows.sparkSession
     objects = rows.where(F.ltrim("value").startswith("{")).select("value")
-    # A session of its own, where Name and name are two fields: else Spark keeps one of them, and says nothing.
+    # In another session, where Name and name are two fields: otherwise Spark silently drops one of them.
     exact = java_session(spark).cloneSession()
     exact.conf().set("spark.sql.caseSensitive", True)
     jvm = jvm_of(spark)
     values = java_frame(exact, analysed_plan(objects), jvm)
     strings = getattr(values, "as")(jvm.org.apache.spark.sql.Encoders.STRING())
-    # What the tasks have found is put together by the settings of whichever session is the active one.
+    # Spark merges the schemas of the tasks by the settings of the active session.
     set_active(spark, exact)
     try:
-        found = DataFrame(exact.read().json(strings), spark).schema
+        schema = DataFrame(exact.read().json(strings), spark).schema
     finally:
         set_active(spark)
-    return [field for field in found if field.name != "_corrupt_record"]
+    return [field for field in schema if field.name != "_corrupt_record"]

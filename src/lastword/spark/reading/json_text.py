@@ -1,4 +1,4 @@
-"""JSON as text in Spark: made of columns, and told from text that is none."""
+"""JSON as text in Spark: JSON made of columns, and the check whether a text is JSON."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _WRITING = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS][XXX]",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]",
 }
-# What Spark takes for JSON by default and nobody else does.
+# By default Spark takes more for JSON than other readers do.
 _STRICT = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
-# One half of a pair of surrogates: Spark's parser takes it, and no text has it.
+# One half of a surrogate pair: Spark's parser takes it, but it is no valid text.
 _HALVES = (
     r"(?<!\\)(\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])",
     r"(?<!\\u[dD][89abAB][0-9a-fA-F]{2})(?<!\\)(\\\\)*\\u[dD][c-fC-F]",
@@ -67,8 +67,8 @@ def json_text(column: Column, kind: DataType) -> Column:
 
 def is_json(text: Column) -> Column:
     """Whether a text is one JSON value, as every other writer of a table has it; a null is none."""
-    # Spark reads one value and ignores what comes after it. Nothing but one whole value fits both into an array and
-    # into an object: what closes the one, or goes on in it, breaks the other.
+    # Spark reads one value and ignores what follows. Only one whole value fits both into an array and into an object:
+    # a text that closes or continues one of them breaks the other.
     element = F.from_json(F.concat(F.lit("["), text, F.lit("]")), "array<string>", _STRICT)
     field = F.from_json(F.concat(F.lit('{"a":'), text, F.lit("}")), "map<string,string>", _STRICT)
     halves = F.lit(False)
@@ -98,8 +98,8 @@ def has_no_json(column: Column, kind: DataType) -> Column | None:
         return _any_of(F.map_values(column), kind.valueType)
     if isinstance(kind, StructType):
         inner = [has_no_json(column.getField(field.name), field.dataType) for field in kind]
-        found = [F.coalesce(each, F.lit(False)) for each in inner if each is not None]
-        return F.greatest(F.lit(False), *found) if found else None
+        checks = [F.coalesce(each, F.lit(False)) for each in inner if each is not None]
+        return F.greatest(F.lit(False), *checks) if checks else None
     return None
 
 
@@ -107,8 +107,8 @@ def _any_of(elements: Column, kind: DataType) -> Column | None:
     if has_no_json(F.lit(None), kind) is None:
         return None
 
-    def found(element: Column) -> Column:
+    def is_unwritable(element: Column) -> Column:
         inner = has_no_json(element, kind)
         return F.lit(False) if inner is None else F.coalesce(inner, F.lit(False))
 
-    return F.exists(elements, found)
+    return F.exists(elements, is_unwritable)

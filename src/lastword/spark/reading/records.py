@@ -57,7 +57,7 @@ def source_options(connection: Connection) -> dict[str, str]:
         "isolation.level": "read_committed",
         # Of a topic that was deleted meanwhile a reader must not make another.
         "allow.auto.create.topics": "false",
-        # A fetch at the end of the log waits so long for more, half a second by default: most of a small read.
+        # How long a fetch waits at the end of the log. The default, half a second, is most of a small read.
         "fetch.max.wait.ms": "10",
         # Worth a fifth of the time of a scan.
         "max.poll.records": "50000",

@@ -56,14 +56,14 @@ _RENAMED = {
     "ssl.certificate.pem": "ssl.keystore.certificate.chain",
     "ssl.key.pem": "ssl.keystore.key",
 }
-# The text of a file under librdkafka's own name for it: for machines that don't have the file, and for the Java client,
-# which wants certificate and key in one store where librdkafka has two files.
+# librdkafka's setting for the text of a file: for machines that don't have the file, and for the Java client, which
+# wants certificate and key in one store where librdkafka has two files.
 _AS_TEXT = {
     "ssl.ca.location": "ssl.ca.pem",
     "ssl.certificate.location": "ssl.certificate.pem",
     "ssl.key.location": "ssl.key.pem",
 }
-# About librdkafka's own workings, or its log: nothing that the Java client could do otherwise.
+# About the inside of librdkafka, or its log: the Java client needs none of these.
 _OURS_ALONE = (
     "allow.auto.create.topics",
     "api.version",
@@ -101,7 +101,7 @@ class JavaSettings:
 def java_settings(connection: Connection) -> JavaSettings:
     """The settings of a connection for the Java client; BadInput names one that it has no counterpart for."""
     given = {name: _text(value) for name, value in portable(connection).properties.items()}
-    # First, because a mechanism that can't be had would else be refused by the name of one of its settings.
+    # First: otherwise the error for an unknown mechanism would name one of its settings.
     login = _login(given)
     plain: dict[str, str] = {}
     for name, value in given.items():

@@ -1,4 +1,4 @@
-"""What the driver's JVM is started with: Java, its options and its environment."""
+"""How the driver's JVM is started: Java, its options, its environment, its class archive."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lastword.spark.session.client_settings import SECRET_PREFIX
 _HERE = Path(__file__).parent
 # A value in XML may name a document type at an address of its choice, and xpath would fetch it, and wait for it.
 NOTHING_OUTSIDE = "-Djavax.xml.accessExternalDTD= -Djavax.xml.accessExternalSchema="
-# Would send the JVM to another Spark, to settings that the caller has not given, or to a JVM that runs already.
+# These would lead to another Spark, to settings of somebody else, or to a JVM that runs already.
 _MISLEADING = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS")
 
 
@@ -37,15 +37,15 @@ def java_options(archive: ClassArchive, given: str) -> str:
 
 
 def executors_python(settings: Mapping[str, str], *, local: bool) -> str:
-    """The Python that runs functions in executors; on a cluster it may lie elsewhere than ours."""
+    """The Python that runs functions in executors; on a cluster it may have another path than ours."""
     elsewhere = None if local else os.environ.get("PYSPARK_PYTHON")
-    # Never left to Spark, which takes the first python3 of the PATH, and that may be any.
+    # Always set: Spark would take the first python3 of the PATH.
     return settings.get("spark.pyspark.python") or elsewhere or sys.executable
 
 
 @contextmanager
 def driver_environment(java: Java, python: str, local_ip: str | None, secrets: Mapping[str, str]) -> Iterator[None]:
-    """What the JVM inherits, while it is started."""
+    """In the block os.environ is the environment that the JVM inherits."""
     wanted = {
         "JAVA_HOME": str(_HERE / "java_home"),
         "LASTWORD_SPARK_JAVA": str(java.executable),

@@ -52,7 +52,7 @@ def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
 
 
 def set_active(spark: SparkSession, java_spark: Any = None) -> None:
-    """Makes a session the active one: Spark's parser takes its settings from there, whichever session it belongs to.
+    """Makes a session the active one: every parser of Spark takes the settings of the active session.
 
     `java_spark` is another session of the same JVM. Without it a query may read the environment, and sums may wrap.
     """
@@ -94,7 +94,7 @@ def counters_server(context: SparkContext | None) -> Any:
 
 
 def ignore_garbage(gateway: Any) -> None:
-    """py4j no longer tells the JVM, in a thread of its own, which objects are garbage.
+    """Stops the thread of py4j that tells the JVM which objects are garbage.
 
     Without it py4j logs a stack when the JVM is gone.
     """

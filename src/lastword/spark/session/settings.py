@@ -1,4 +1,4 @@
-"""Spark's settings for a session: ours, for a laptop or for a cluster, and over them those that are given."""
+"""Spark's settings for a session: our defaults for a laptop or a cluster, overridden by those of the caller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lastword.core.errors import BadInput
 LOOPBACK = "127.0.0.1"
 
 _LOCAL = {
-    # A laptop's own driver, for nobody else on the network.
+    # The driver on a laptop listens on this machine only.
     "spark.driver.bindAddress": LOOPBACK,
     "spark.driver.host": LOOPBACK,
     # Enough for the few cores of a laptop; adaptive execution makes them fewer when there is little.
@@ -22,14 +22,14 @@ _LOCAL = {
     # Between Java and Python's workers; over TCP a small answer waits for 40 ms until the one before it is confirmed.
     "spark.python.unix.domain.socket.enabled": "true",
 }
-# Whose workers have all loaded that they need.
+# Its workers start with all modules loaded.
 _DAEMON = "lastword.spark_daemon"
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # A task that runs out of stack or memory fails, and does not take the process with it.
+    # A task that runs out of stack or memory fails, and does not end the process.
     "spark.executor.killOnFatalError.depth": "0",
-    # A progress bar of Spark's would run into what a command prints.
+    # Spark's progress bar would mix with the output of a command.
     "spark.ui.showConsoleProgress": "false",
 }
 _DELTA = {
@@ -38,7 +38,7 @@ _DELTA = {
 }
 # A standalone master may be several (host:port,host:port), and a test cluster is local-cluster[workers,cores,MB].
 _MASTER = re.compile(r"local|local\[(\*|\d+)( *, *\d+)?\]|local-cluster\[\d+,\d+,\d+\]|spark://\S+:\d+|yarn|k8s://\S+")
-# Settings that are lists, and what stands between two of them: one that is given is added to ours.
+# Settings that are lists, with their separator: a given value is added to ours.
 _LISTS = {"spark.driver.extraClassPath": os.pathsep, "spark.jars": ",", "spark.sql.extensions": ","}
 
 
@@ -51,7 +51,7 @@ def checked(given: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def checked_master(master: str) -> str:
-    """The master; BadInput when Spark would know no such kind, which it says in a hundred lines."""
+    """The master; BadInput for a kind that Spark does not know: its own error has a hundred lines."""
     if not _MASTER.fullmatch(master):
         raise BadInput(
             f"Spark master {master!r}: expected local, local[2], local[*], spark://host:port, yarn or k8s://https://..."

@@ -37,8 +37,8 @@ _KINDS: dict[str, tuple[Callable[[str], LastwordError], str]] = {
 def write_records(records: DataFrame, topic: str, connection: Connection, same: SameTopic) -> None:
     """Writes `key` and `value`, with `headers` and `partition` if they are there; returns when all is acknowledged.
 
-    Kafka's Java producer has no setting against making a topic: `same` refuses to write to one that is gone, and tells
-    of one that was made meanwhile.
+    Kafka's Java producer can't be kept from creating a topic: `same` refuses to write to a topic that is gone, and
+    raises if it was created meanwhile.
     """
     meant = same.before()
     settings = {**_DEFAULTS, **java_settings(connection).options, **_LAW}
