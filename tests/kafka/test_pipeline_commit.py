@@ -10,15 +10,15 @@ from typing import Any
 import pyarrow
 import pytest
 
-import lastword.pipeline.running.task
+import lastword.pipeline.running.commit_task
 from lastword.core.errors import Fenced, HistoryLost, LastwordError, SourceGap, TakenOver
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import read_log
 from lastword.kafka.client.transactions import Transactions
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
+from lastword.pipeline.running.commit_task import CommitTask
 from lastword.pipeline.running.progress import PartitionProgress, newest_progress, progress_record, transactional_id
 from lastword.pipeline.running.source import Share, Shares
-from lastword.pipeline.running.task import CommitTask
 from support.compacted_logs import wait_for_markers
 from support.evaluated_rows import OUTPUT_TOPICS, batch, end, valid
 
@@ -30,7 +30,7 @@ class Taking:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ids: list[str] = []
-        monkeypatch.setattr(lastword.pipeline.running.task, "Transactions", self._taken)
+        monkeypatch.setattr(lastword.pipeline.running.commit_task, "Transactions", self._taken)
 
     def _taken(self, connection: Connection, name: str, **settings: Any) -> Transactions:
         self.ids.append(name)
@@ -189,7 +189,7 @@ def test_a_worker_that_keeps_its_id_sees_that_the_changelog_was_made_again(
 
 
 def test_partitions_of_a_task_share_what_may_be_held(task: CommitTask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lastword.pipeline.running.task, "_TRANSACTION_BYTES", 1000)
+    monkeypatch.setattr(lastword.pipeline.running.commit_task, "_TRANSACTION_BYTES", 1000)
     small, large = {**valid(3, (0, b"a" * 300)), "partition": 0}, valid(3, (0, b"b" * 900))
 
     def broken() -> Iterator[pyarrow.RecordBatch]:
@@ -239,7 +239,7 @@ def test_a_task_of_another_start_of_the_driver_takes_the_ids_anew(task: CommitTa
 def test_a_large_share_is_committed_in_parts_and_a_second_attempt_writes_the_rest(
     task: CommitTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lastword.pipeline.running.task, "_TRANSACTION_RECORDS", 2)
+    monkeypatch.setattr(lastword.pipeline.running.commit_task, "_TRANSACTION_RECORDS", 2)
     batches = [batch(valid(3, (0, b"a")), valid(4, (0, b"b"))), batch(valid(5, (0, b"c"))), batch(valid(6, (0, b"d")))]
 
     def broken() -> Iterator[pyarrow.RecordBatch]:

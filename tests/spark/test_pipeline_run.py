@@ -23,9 +23,9 @@ from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
 from lastword.kafka.topics.topic_description import list_topics
 from lastword.pipeline.plan.plan import Pipeline
+from lastword.pipeline.running.commit_task import CommitTask
 from lastword.pipeline.running.driver import PipelineRun
 from lastword.pipeline.running.source import SourceTask
-from lastword.pipeline.running.task import CommitTask
 from support import faulty_tasks
 from support.faulty_tasks import BreaksOff, IsKilled, LosesItsReport, RunsTwice
 from support.pipelines import (

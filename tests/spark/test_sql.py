@@ -18,7 +18,7 @@ from lastword.api.table import Table
 from lastword.core.errors import BadInput, ClusterUnreachable
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
-from lastword.spark.query.as_text import json_lines
+from lastword.spark.query.rows_as_text import json_lines
 from lastword.spark.query.sql import Reading, answer
 from support.command_line import CommandLine
 from support.in_process import InProcess

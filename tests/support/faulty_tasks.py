@@ -13,8 +13,8 @@ import pyarrow
 from pyspark import TaskContext
 
 from lastword.core.errors import Fenced
+from lastword.pipeline.running.commit_task import CommitTask
 from lastword.pipeline.running.source import Shares, SourceTask, shares_of_task
-from lastword.pipeline.running.task import CommitTask
 
 
 @dataclass(frozen=True, kw_only=True)

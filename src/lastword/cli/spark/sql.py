@@ -86,7 +86,7 @@ def sql(args: argparse.Namespace) -> int:
 
 
 def _print(rows: DataFrame, form: str, limit: int | None) -> None:
-    from lastword.spark.query.as_text import csv_lines, json_lines
+    from lastword.spark.query.rows_as_text import csv_lines, json_lines
 
     if form == "table":
         _print_as_table(rows, SHOWN_ROWS if limit is None else limit)
@@ -102,7 +102,7 @@ def _print(rows: DataFrame, form: str, limit: int | None) -> None:
 def _print_as_table(rows: DataFrame, limit: int) -> None:
     from pyspark.sql.types import NumericType
 
-    from lastword.spark.query.as_text import first_cells
+    from lastword.spark.query.rows_as_text import first_cells
 
     # One row more than is shown, to know whether there are more.
     first_rows = first_cells(rows, limit + 1)

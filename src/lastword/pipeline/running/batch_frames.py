@@ -9,10 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lastword.pipeline.evaluation.evaluate import Counter, evaluated, unevaluated
 from lastword.pipeline.plan.plan import Pipeline
+from lastword.pipeline.running.commit_task import REPORT_SQL, CommitTask
 from lastword.pipeline.running.output_topics import output_topics_of
 from lastword.pipeline.running.source import SOURCE_SQL, SourceTask
 from lastword.pipeline.running.takeover import Taken
-from lastword.pipeline.running.task import REPORT_SQL, CommitTask
 from lastword.spark.session.client_settings import portable
 from lastword.spark.session.session import connection_of
 

@@ -23,9 +23,9 @@ from lastword.core.errors import BadInput
 from lastword.core.record import Headers, Record
 from lastword.core.row_json import row_json
 from lastword.kafka.client.live_settings import topic_identity
-from lastword.spark.query.as_text import FOR_PROGRAMS, flat
 from lastword.spark.query.export_folder import MARKER, export_folder, names_in, refuse_what_is_there
 from lastword.spark.query.remote_folder import RemoteFolder
+from lastword.spark.query.rows_as_text import FOR_PROGRAMS, flat
 from lastword.spark.reading.offset_range import At, OffsetRange, captured_range
 from lastword.spark.reading.table import table_of
 from lastword.spark.session.failures import one_line_failures
