@@ -1,8 +1,8 @@
-"""An outside team: reads new users, flags those on Linux, and keeps its counters where everyone can see them.
+"""An outside team: reads new users, flags those on Linux, and publishes its counters in team_stats.
 
     python examples/outside_team.py SETTINGS
 
-SETTINGS is the file that `lastword team add NAME` has written. Only kafka-python is used, nothing of lastword.
+SETTINGS is the file that `lastword team add NAME` wrote. The program uses only kafka-python, nothing of lastword.
 """
 
 import json
@@ -29,7 +29,7 @@ SETTINGS: dict[str, Any] = {NAMES[name]: value for name, _, value in lines}
 SETTINGS["security_protocol"] = SETTINGS["security_protocol"].upper()
 TEAM = SETTINGS["sasl_plain_username"]
 STATS_EVERY_S = 5
-# `malformed` counts users that are none; `position` says which users are counted.
+# `malformed` counts records that are not users; `position` says which records are counted.
 EMPTY: dict[str, Any] = {"team": TEAM, "processed": 0, "flagged": 0, "malformed": 0, "position": {}}
 
 
@@ -44,30 +44,30 @@ def restored() -> dict[str, Any]:
     while any(consumer.position(partition) < ends[partition] for partition in partitions):
         for records in consumer.poll(timeout_ms=500).values():
             for record in records:
-                # The last one of a key is the newest, and one without a value deletes the row.
+                # The last record of a key is the newest, and a record without a value deletes the row.
                 if record.key == TEAM.encode():
                     row = dict(EMPTY, position={}) if record.value is None else json.loads(record.value)
     consumer.close()
     if "position" not in row:
-        sys.exit(f"{TEAM}: its row in team_stats is not of this program: delete it to count anew")
+        sys.exit(f"{TEAM}: its row in team_stats was not written by this program: delete the row to start from zero")
     return row
 
 
 class Team:
-    """What the members of the team share: the counters, and the one producer that publishes them."""
+    """Shared by the members of the team: the counters, and the producer that publishes them."""
 
     def __init__(self) -> None:
         self.row = restored()
         self.producer = KafkaProducer(**SETTINGS, acks="all")
-        self.turn = threading.Lock()
+        self.lock = threading.Lock()
         self.published_at = time.monotonic()
         self.published = json.dumps(self.row)
         self.sent: list[Any] = []
-        self.wanted, self.joined = 1, set[Member]()
+        self.size, self.joined = 1, set[Member]()
 
     def take(self, records: Iterable[Any]) -> None:
-        """A batch of one member: what was counted before, as our row says, is passed over."""
-        with self.turn:
+        """Counts a batch of one member; skips records that our row already counts."""
+        with self.lock:
             for record in records:
                 if record.offset < self.row["position"].get(str(record.partition), 0):
                     continue
@@ -88,13 +88,13 @@ class Team:
             self.sent.append(self.producer.send("actions", json.dumps(action).encode()))
 
     def publish(self) -> None:
-        """Counters and position are one record: there is no instant at which a crash could part them."""
-        with self.turn:
+        """Counters and position are one record, so no crash can separate them."""
+        with self.lock:
             row = json.dumps(self.row)
-            is_early = len(self.joined) < self.wanted or time.monotonic() - self.published_at < STATS_EVERY_S
+            is_early = len(self.joined) < self.size or time.monotonic() - self.published_at < STATS_EVERY_S
             if row == self.published or is_early:
                 return
-            # First the actions that it counts: an error here ends the program, which then goes on at its last row.
+            # First the actions that the row counts. An error ends the program, which then continues from its last row.
             for action in self.sent:
                 action.get(30)
             self.sent.clear()
@@ -104,7 +104,7 @@ class Team:
 
 
 class Member(ConsumerRebalanceListener):  # type: ignore[misc]
-    """A member of the group with the team's name; it goes on where the team's row says."""
+    """A member of the consumer group with the team's name; it continues at the position in the team's row."""
 
     def __init__(self, team: Team) -> None:
         self.team = team
@@ -113,7 +113,7 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
             group_id=TEAM,
             enable_auto_commit=False,
             session_timeout_ms=10_000,
-            # What has expired is passed over, and what is there is not.
+            # Expired records are skipped, existing ones are not.
             auto_offset_reset="earliest",
         )
         self.consumer.subscribe(["new_users"], listener=self)
@@ -123,45 +123,45 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         for partition in assigned:
-            # Never where the group has committed: that may be ahead of our row.
+            # Not at the offset that the group committed: it may be ahead of our row.
             if (offset := self.team.row["position"].get(str(partition.partition))) is not None:
                 self.consumer.seek(partition, offset)
             else:
                 self.consumer.seek_to_beginning(partition)
-        # The next row is of the team as it is now.
+        # The next row comes from all members that have joined.
         self.team.joined.add(self)
         self.team.published_at = time.monotonic()
 
-    def run(self, then: Callable[[], None] = lambda: None) -> None:
+    def run(self, after_batch: Callable[[], None] = lambda: None) -> None:
         while True:
             for records in self.consumer.poll(timeout_ms=500, max_records=500).values():
                 self.team.take(records)
-                # For those who look at our lag.
+                # Only to show our lag to others.
                 self.consumer.commit()
-                then()
+                after_batch()
             self.team.publish()
 
 
 def main() -> None:
     team = Team()
-    print(f"{TEAM}: goes on at {team.row['processed']} processed", flush=True)
-    helper: list[threading.Thread] = []
+    print(f"{TEAM}: continues at {team.row['processed']} processed", flush=True)
+    second: list[threading.Thread] = []
 
-    def share() -> None:
-        """With the first user that is flagged there is work to share: a second member joins."""
-        if not helper and team.row["flagged"]:
-            team.wanted = 2
-            helper.append(threading.Thread(target=help_out, daemon=True))
-            helper[0].start()
+    def add_second() -> None:
+        """Lets a second member join after the first flagged user."""
+        if not second and team.row["flagged"]:
+            team.size = 2
+            second.append(threading.Thread(target=run_second, daemon=True))
+            second[0].start()
 
-    def help_out() -> None:
+    def run_second() -> None:
         try:
             Member(team).run()
         finally:
-            # One that fails must not keep its users waiting while the other works on.
+            # A failed member must not keep its partitions while the other works: end the whole program.
             os._exit(1)
 
-    Member(team).run(then=share)
+    Member(team).run(after_batch=add_second)
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ def test_it_earns_its_badges_in_order_and_restores_its_counters_after_a_kill(
 
     assert sorted(earned, key=earned.__getitem__) == ["connected", "first_action", "shared_work", "first_stats"]
     assert processed > 0
-    assert f"team-16: goes on at {processed} processed" in said
+    assert f"team-16: continues at {processed} processed" in said
     assert "Traceback" not in said
 
 
@@ -179,7 +179,7 @@ def test_it_restores_its_row_from_a_topic_that_others_never_stop_writing_to(
             eventually(lambda: all(end > 1 for end in log_bounds(connection, "team_stats")[1].values()))
             program = started(settings, log)
             try:
-                eventually(lambda: "team-16: goes on at 7 processed" in log.read_text(), within_s=_LONG_S)
+                eventually(lambda: "team-16: continues at 7 processed" in log.read_text(), within_s=_LONG_S)
             finally:
                 program.kill()
                 program.wait()

@@ -21,7 +21,7 @@ _VALUE_LETTERS = 60
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
-    made = options.verb_parser(
+    parser = options.verb_parser(
         verb,
         "Compares the rows of two servers, also while clients write; exit code 1 if the rows differ. "
         "A row that one server has not read yet, by its position, is not a difference.",
@@ -29,15 +29,15 @@ def parser(verb: str) -> argparse.ArgumentParser:
 lastword compare http://127.0.0.1:8090/tables/users http://127.0.0.1:8091/tables/users --json""",
         compare,
     )
-    made.add_argument("first", metavar="URL", help="address of a server, or of one table")
-    made.add_argument("second", metavar="URL", help="address of the other server or table")
-    made.add_argument(
+    parser.add_argument("first", metavar="URL", help="address of a server, or of one table")
+    parser.add_argument("second", metavar="URL", help="address of the other server or table")
+    parser.add_argument(
         "--token-file",
         metavar="FILE",
         help="file with lines `read TOKEN` or `write TOKEN`; both servers get its first token",
     )
-    options.add_json(made)
-    return made
+    options.add_json(parser)
+    return parser
 
 
 def compare(args: argparse.Namespace) -> int:

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
-    made = options.verb_parser(
+    parser = options.verb_parser(
         verb,
         "Plays a scenario step by step, or writes generated users for the pipeline.",
         "lastword demo profiles\nlastword demo users --rate 500",
     )
-    subs = made.add_subparsers(required=True, metavar="NAME")
+    subs = parser.add_subparsers(required=True, metavar="NAME")
     profiles_ = options.sub_parser(
         subs,
         "profiles",
@@ -35,7 +35,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
     )
     _add_users(subs)
     options.add_connection(profiles_)
-    return made
+    return parser
 
 
 def _add_users(subs: options.Subs[argparse.ArgumentParser]) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
-    made = options.verb_parser(
+    parser = options.verb_parser(
         verb,
         "Serves tables over HTTP on loopback, each from a replica that follows its topic, until Ctrl-C.",
         """lastword serve --table users=user-profiles --table settings=app-settings,value=string --port 8090
@@ -36,7 +36,7 @@ lastword serve --table stats=team_stats --board
 lastword serve --table users=user-profiles --host 0.0.0.0 --token-file tokens.txt""",
         serve,
     )
-    made.add_argument(
+    parser.add_argument(
         "--table",
         action="append",
         required=True,
@@ -44,43 +44,43 @@ lastword serve --table users=user-profiles --host 0.0.0.0 --token-file tokens.tx
         help="serve a topic as the table NAME, with codecs string, json, bytes or int; may be repeated. short: values "
         "alone at /NAME, too (default: for the name users)",
     )
-    made.add_argument(
+    parser.add_argument(
         "--port",
         type=options.count_argument,
         default=8090,
         metavar="P",
         help="port to listen on (default 8090; 0 chooses a free port)",
     )
-    made.add_argument(
+    parser.add_argument(
         "--data", metavar="DIR", help="folder of the replicas (default: a folder in the home for each cluster and port)"
     )
-    made.add_argument(
+    parser.add_argument(
         "--board",
         action="store_true",
         help="also serve the board of the teams at /board; its state is in the topic board_state",
     )
-    made.add_argument(
+    parser.add_argument(
         "--unsent-mb",
         type=options.count_argument,
         default=256,
         metavar="MB",
         help="memory for large answers that clients have not read yet (default 256)",
     )
-    made.add_argument("--access-log", action="store_true", help="print a line of JSON for each request")
-    _add_front(made)
-    options.add_connection(made)
-    return made
+    parser.add_argument("--access-log", action="store_true", help="print a line of JSON for each request")
+    _add_front(parser)
+    options.add_connection(parser)
+    return parser
 
 
-def _add_front(made: argparse.ArgumentParser) -> None:
+def _add_front(parser: argparse.ArgumentParser) -> None:
     """The options of who can reach the server, and who may use it."""
-    made.add_argument(
+    parser.add_argument(
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
         help="address to listen on (default 127.0.0.1); an address that others can reach needs --token-file",
     )
-    made.add_argument(
+    parser.add_argument(
         "--token-file",
         metavar="FILE",
         help="file of tokens, with lines  read TOKEN  or  write TOKEN ; only its owner may read it",

@@ -15,12 +15,12 @@ from lastword.core.errors import BadInput, LastwordError, NotFound
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
-    made = options.verb_parser(
+    parser = options.verb_parser(
         verb,
         "Runs an Apache Kafka cluster on this machine. Its files are in the home, and it listens on loopback only.",
         "lastword broker start\nlastword broker start --cluster three --brokers 3 --port 19092",
     )
-    subs = made.add_subparsers(required=True, metavar="ACTION")
+    subs = parser.add_subparsers(required=True, metavar="ACTION")
     start_ = options.sub_parser(
         subs,
         "start",
@@ -86,7 +86,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
             help="name of the cluster (default: default)",
         )
     add_user_actions(subs)
-    return made
+    return parser
 
 
 def start(args: argparse.Namespace) -> int:

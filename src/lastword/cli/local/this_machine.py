@@ -23,11 +23,11 @@ def security(args: argparse.Namespace) -> Security | None:
     return None if not args.secure else "scram-tls" if args.tls else "scram"
 
 
-def local_cluster(name: str, tell: Callable[[str], None], *, owned: bool = False) -> LocalCluster:
+def local_cluster(name: str, report: Callable[[str], None], *, owned: bool = False) -> LocalCluster:
     from lastword.kafka.broker.local_cluster import LocalCluster
 
     home = default_home()
-    return LocalCluster.at(home, default_jars(home), name, owned=owned, report=tell)
+    return LocalCluster.at(home, default_jars(home), name, owned=owned, report=report)
 
 
 def upkeep(progress: ProgressLine) -> Upkeep:

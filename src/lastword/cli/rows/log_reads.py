@@ -16,30 +16,30 @@ from lastword.core.row_json import row_json
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
-    made = {"watch": _watch_parser, "records": _records_parser}[verb]()
-    options.add_codecs(made)
-    options.add_connection(made)
-    return made
+    parser = {"watch": _watch_parser, "records": _records_parser}[verb]()
+    options.add_codecs(parser)
+    options.add_connection(parser)
+    return parser
 
 
 def _watch_parser() -> argparse.ArgumentParser:
-    made = options.verb_parser(
+    parser = options.verb_parser(
         "watch",
         "Prints puts and deletes as they are committed, until Ctrl-C.",
         "lastword watch user-profiles\nlastword watch user-profiles --from 0:18,1:5,2:9 --json",
         watch,
     )
-    made.add_argument("topic", help="name of the topic")
-    made.add_argument(
+    parser.add_argument("topic", help="name of the topic")
+    parser.add_argument(
         "--from",
         dest="start",
         type=options.position,
         metavar="POSITION",
         help="start at this position; partitions that it does not name start now",
     )
-    made.add_argument("--limit", type=options.count_argument, help="stop after this many changes")
-    options.add_json(made)
-    return made
+    parser.add_argument("--limit", type=options.count_argument, help="stop after this many changes")
+    options.add_json(parser)
+    return parser
 
 
 def watch(args: argparse.Namespace) -> int:
@@ -76,24 +76,24 @@ def _print_changes(args: argparse.Namespace, batches: Iterator[list[Record]], re
 
 
 def _records_parser() -> argparse.ArgumentParser:
-    made = options.verb_parser(
+    parser = options.verb_parser(
         "records",
         "Prints the raw log, partition by partition: committed records, tombstones and gaps.",
         "lastword records user-profiles\nlastword records user-profiles --partition 2 --from 2:18 --json",
         records,
     )
-    made.add_argument("topic", help="name of the topic")
-    made.add_argument("--partition", type=options.count_argument, help="read only this partition")
-    made.add_argument(
+    parser.add_argument("topic", help="name of the topic")
+    parser.add_argument("--partition", type=options.count_argument, help="read only this partition")
+    parser.add_argument(
         "--from",
         dest="start",
         type=options.position,
         metavar="POSITION",
         help="start at this position, and read only the partitions that it names (default: the start of the log)",
     )
-    made.add_argument("--limit", type=options.count_argument, help="print at most this many records")
-    options.add_json(made)
-    return made
+    parser.add_argument("--limit", type=options.count_argument, help="print at most this many records")
+    options.add_json(parser)
+    return parser
 
 
 def records(args: argparse.Namespace) -> int:

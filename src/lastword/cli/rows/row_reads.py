@@ -21,33 +21,33 @@ if TYPE_CHECKING:
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
-    made = {
+    parser = {
         "get": _get_parser,
         "scan": _scan_parser,
         "count": _count_parser,
         "dump": _dump_parser,
     }[verb]()
-    options.add_codecs(made)
-    options.add_connection(made)
-    return made
+    options.add_codecs(parser)
+    options.add_connection(parser)
+    return parser
 
 
 def _get_parser() -> argparse.ArgumentParser:
-    made = options.verb_parser(
+    parser = options.verb_parser(
         "get",
         "Prints the newest value of a key, and reads only the key's partition; exit code 1 if the key does not exist.",
         "lastword get user-profiles user-1\nlastword get user-profiles user-1 --json",
         get,
     )
-    made.add_argument("topic", help="name of the topic")
-    made.add_argument("key", help="key of the row")
-    made.add_argument(
+    parser.add_argument("topic", help="name of the topic")
+    parser.add_argument("key", help="key of the row")
+    parser.add_argument(
         "--all-partitions",
         action="store_true",
         help="search all partitions, for topics whose writers did not use Java's partitioner",
     )
-    options.add_json(made)
-    return made
+    options.add_json(parser)
+    return parser
 
 
 def get(args: argparse.Namespace) -> int:
@@ -71,17 +71,17 @@ def get(args: argparse.Namespace) -> int:
 
 
 def _scan_parser() -> argparse.ArgumentParser:
-    made = options.verb_parser(
+    parser = options.verb_parser(
         "scan",
         "Prints the rows of a table in key order, as of the end of the log when the scan began.",
         "lastword scan user-profiles\nlastword scan user-profiles --prefix user-1 --limit 5 --json",
         scan,
     )
-    made.add_argument("topic", help="name of the topic")
-    made.add_argument("--prefix", default="", help="print only keys that start with this text")
-    made.add_argument("--limit", type=options.count_argument, help="print at most this many rows")
-    options.add_json(made)
-    return made
+    parser.add_argument("topic", help="name of the topic")
+    parser.add_argument("--prefix", default="", help="print only keys that start with this text")
+    parser.add_argument("--limit", type=options.count_argument, help="print at most this many rows")
+    options.add_json(parser)
+    return parser
 
 
 def scan(args: argparse.Namespace) -> int:
@@ -107,10 +107,10 @@ def scan(args: argparse.Namespace) -> int:
 
 
 def _count_parser() -> argparse.ArgumentParser:
-    made = options.verb_parser("count", "Prints the number of live keys.", "lastword count user-profiles", count)
-    made.add_argument("topic", help="name of the topic")
-    options.add_json(made)
-    return made
+    parser = options.verb_parser("count", "Prints the number of live keys.", "lastword count user-profiles", count)
+    parser.add_argument("topic", help="name of the topic")
+    options.add_json(parser)
+    return parser
 
 
 def count(args: argparse.Namespace) -> int:
@@ -123,14 +123,14 @@ def count(args: argparse.Namespace) -> int:
 
 
 def _dump_parser() -> argparse.ArgumentParser:
-    made = options.verb_parser(
+    parser = options.verb_parser(
         "dump",
         "Prints the live rows as JSON lines that `load` reads back.",
         "lastword dump user-profiles > users.jsonl\nlastword load user-profiles-copy users.jsonl",
         dump,
     )
-    made.add_argument("topic", help="name of the topic")
-    return made
+    parser.add_argument("topic", help="name of the topic")
+    return parser
 
 
 def dump(args: argparse.Namespace) -> int:

@@ -21,26 +21,26 @@ from lastword.core.row_json import MAX_LINE_BYTES, Write, lines_of, write_of_jso
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
-    made = {"put": _put_parser, "delete": _delete_parser, "load": _load_parser}[verb]()
-    options.add_codecs(made)
-    options.add_connection(made)
-    return made
+    parser = {"put": _put_parser, "delete": _delete_parser, "load": _load_parser}[verb]()
+    options.add_codecs(parser)
+    options.add_connection(parser)
+    return parser
 
 
 def _put_parser() -> argparse.ArgumentParser:
-    made = options.verb_parser(
+    parser = options.verb_parser(
         "put",
         "Writes a row, and prints its partition and offset when all in-sync replicas have it.",
         """lastword put user-profiles user-1 '{"name": "Alice"}'
 lastword put settings theme dark --value-codec string --header source=cli""",
         put,
     )
-    made.add_argument("topic", help="name of the topic")
-    made.add_argument("key", help="key of the row")
-    made.add_argument("value", help="the value, as JSON unless --value-codec chooses another codec")
-    _add_headers(made)
-    options.add_json(made)
-    return made
+    parser.add_argument("topic", help="name of the topic")
+    parser.add_argument("key", help="key of the row")
+    parser.add_argument("value", help="the value, as JSON unless --value-codec chooses another codec")
+    _add_headers(parser)
+    options.add_json(parser)
+    return parser
 
 
 def put(args: argparse.Namespace) -> int:
@@ -49,17 +49,17 @@ def put(args: argparse.Namespace) -> int:
 
 
 def _delete_parser() -> argparse.ArgumentParser:
-    made = options.verb_parser(
+    parser = options.verb_parser(
         "delete",
         "Deletes a row by writing a tombstone, whether or not the key exists.",
         "lastword delete user-profiles user-5",
         delete,
     )
-    made.add_argument("topic", help="name of the topic")
-    made.add_argument("key", help="key of the row")
-    _add_headers(made)
-    options.add_json(made)
-    return made
+    parser.add_argument("topic", help="name of the topic")
+    parser.add_argument("key", help="key of the row")
+    _add_headers(parser)
+    options.add_json(parser)
+    return parser
 
 
 def delete(args: argparse.Namespace) -> int:
@@ -67,7 +67,7 @@ def delete(args: argparse.Namespace) -> int:
 
 
 def _load_parser() -> argparse.ArgumentParser:
-    made = options.verb_parser(
+    parser = options.verb_parser(
         "load",
         "Writes rows from a file (- for standard input), one row on each line. A JSON line is "
         '{"key": "user-1", "value": {"age": 25}}, with "headers": [["source", "crm"]] if the record has headers. '
@@ -81,18 +81,18 @@ printf 'user-1:{"age": 25}\\nuser-2:NULL\\n' | lastword load user-profiles - --n
 lastword dump user-profiles | lastword load user-profiles-copy -""",
         load,
     )
-    made.add_argument("topic", help="name of the topic")
-    made.add_argument("file", help="file to read, or - for standard input")
-    made.add_argument(
+    parser.add_argument("topic", help="name of the topic")
+    parser.add_argument("file", help="file to read, or - for standard input")
+    parser.add_argument(
         "--format",
         choices=["auto", "kv", "jsonl"],
         default="auto",
         help="jsonl: JSON lines; kv: key:value lines; auto (default): JSON lines if the first character is {",
     )
-    made.add_argument("--separator", default=":", help="text between key and value in kv lines (default :)")
-    made.add_argument("--null-marker", metavar="TEXT", help="value that deletes the row in kv lines")
-    options.add_json(made)
-    return made
+    parser.add_argument("--separator", default=":", help="text between key and value in kv lines (default :)")
+    parser.add_argument("--null-marker", metavar="TEXT", help="value that deletes the row in kv lines")
+    options.add_json(parser)
+    return parser
 
 
 def load(args: argparse.Namespace) -> int:
@@ -136,8 +136,8 @@ def _write(args: argparse.Namespace, value: bytes | None) -> int:
     return 0
 
 
-def _add_headers(made: argparse.ArgumentParser) -> None:
-    made.add_argument("--header", action="append", default=[], metavar="K=V", help="add a header; may be repeated")
+def _add_headers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--header", action="append", default=[], metavar="K=V", help="add a header; may be repeated")
 
 
 def _headers(arguments: list[str]) -> Headers:

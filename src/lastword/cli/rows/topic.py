@@ -14,14 +14,14 @@ from lastword.core.home import default_home
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
-    made = options.verb_parser(
+    parser = options.verb_parser(
         verb,
         "Creates, describes, changes and compacts topics. A new topic is compacted unless its settings say otherwise.",
         "lastword topic create user-profiles --partitions 3 --set segment.ms=1h\n"
         "lastword topic describe user-profiles --scan\n"
         "lastword topic explain delete.retention.ms",
     )
-    subs = made.add_subparsers(required=True, metavar="ACTION")
+    subs = parser.add_subparsers(required=True, metavar="ACTION")
     _add_create(subs)
     _add_describe(subs)
     _add_alter(subs)
@@ -37,31 +37,31 @@ def parser(verb: str) -> argparse.ArgumentParser:
     for name, sub in subs.choices.items():
         if name != "explain":
             options.add_connection(sub)
-    return made
+    return parser
 
 
 def _add_create(subs: options.Subs[argparse.ArgumentParser]) -> None:
-    made = options.sub_parser(
+    parser = options.sub_parser(
         subs,
         "create",
         "create a compacted topic",
         "lastword topic create user-profiles --partitions 3 --set segment.ms=10s --set min.cleanable.dirty.ratio=0.01",
         create,
     )
-    made.add_argument("name", help="name of the topic")
-    made.add_argument(
+    parser.add_argument("name", help="name of the topic")
+    parser.add_argument(
         "--partitions",
         type=options.count_argument,
         metavar="N",
         help="number of partitions (default 3); adding some later moves keys",
     )
-    made.add_argument(
+    parser.add_argument(
         "--replication",
         type=options.count_argument,
         metavar="N",
         help="replicas of each partition (default 3, or the number of brokers if that is less)",
     )
-    _add_set(made)
+    _add_set(parser)
 
 
 def create(args: argparse.Namespace) -> int:
@@ -81,21 +81,23 @@ def create(args: argparse.Namespace) -> int:
 
 
 def _add_describe(subs: options.Subs[argparse.ArgumentParser]) -> None:
-    made = options.sub_parser(
+    parser = options.sub_parser(
         subs,
         "describe",
         "show the settings of a topic, and the brokers, offsets and size of each partition",
         "lastword topic describe user-profiles --scan",
         describe,
     )
-    made.add_argument("name", help="name of the topic")
-    made.add_argument("--scan", action="store_true", help="read the log, and count records and keys in each partition")
-    made.add_argument(
+    parser.add_argument("name", help="name of the topic")
+    parser.add_argument(
+        "--scan", action="store_true", help="read the log, and count the records and keys of each partition"
+    )
+    parser.add_argument(
         "--all",
         action="store_true",
         help="show every setting (default: those of compaction, and those that were changed)",
     )
-    options.add_json(made)
+    options.add_json(parser)
 
 
 def describe(args: argparse.Namespace) -> int:
@@ -157,22 +159,22 @@ def describe(args: argparse.Namespace) -> int:
 
 
 def _add_alter(subs: options.Subs[argparse.ArgumentParser]) -> None:
-    made = options.sub_parser(
+    parser = options.sub_parser(
         subs,
         "alter",
         "change settings, or add partitions",
         "lastword topic alter user-profiles --set delete.retention.ms=7d --reset segment.ms",
         alter,
     )
-    made.add_argument("name", help="name of the topic")
-    _add_set(made)
-    made.add_argument(
+    parser.add_argument("name", help="name of the topic")
+    _add_set(parser)
+    parser.add_argument(
         "--reset", action="append", default=[], metavar="KEY", help="return a setting to its default; may be repeated"
     )
-    made.add_argument(
+    parser.add_argument(
         "--partitions", type=options.count_argument, metavar="N", help="new number of partitions, more than now"
     )
-    made.add_argument(
+    parser.add_argument(
         "--yes-move-keys", action="store_true", help="confirm that more partitions move keys to other partitions"
     )
 
@@ -221,14 +223,14 @@ def delete(args: argparse.Namespace) -> int:
 
 
 def _add_explain(subs: options.Subs[argparse.ArgumentParser]) -> None:
-    made = options.sub_parser(
+    parser = options.sub_parser(
         subs,
         "explain",
         "explain a setting of compaction: its meaning, default, range and recommendation",
         "lastword topic explain\nlastword topic explain delete.retention.ms",
         explain,
     )
-    made.add_argument("setting", nargs="?", help="name of the setting (default: explain all)")
+    parser.add_argument("setting", nargs="?", help="name of the setting (default: explain all)")
 
 
 def explain(args: argparse.Namespace) -> int:
@@ -249,17 +251,17 @@ rights that the user needs, on a cluster with ACLs:
 
 
 def _add_compact(subs: options.Subs[argparse.ArgumentParser]) -> None:
-    made = options.sub_parser(
+    parser = options.sub_parser(
         subs,
         "compact",
         "make Kafka's cleaner compact a topic now, and show records and bytes before and after",
         "lastword topic compact user-profiles",
         compact,
     )
-    made.epilog = f"{made.epilog}\n\n{_RIGHTS_TO_COMPACT}"
-    made.add_argument("name", help="name of the topic")
-    made.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds to wait (default 60)")
-    options.add_json(made)
+    parser.epilog = f"{parser.epilog}\n\n{_RIGHTS_TO_COMPACT}"
+    parser.add_argument("name", help="name of the topic")
+    parser.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds to wait (default 60)")
+    options.add_json(parser)
 
 
 def compact(args: argparse.Namespace) -> int:
@@ -294,8 +296,8 @@ def compact(args: argparse.Namespace) -> int:
     return 0
 
 
-def _add_set(made: argparse.ArgumentParser) -> None:
-    made.add_argument(
+def _add_set(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--set",
         action="append",
         default=[],
