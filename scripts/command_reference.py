@@ -48,9 +48,13 @@ def command_line_markdown() -> str:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """The actions of a verb by name, each followed by its own actions: `user`, `user add`."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            yield from action.choices.items()
+            for name, sub in action.choices.items():
+                yield name, sub
+                for inner, inner_sub in _actions(sub):
+                    yield f"{name} {inner}", inner_sub
 
 
 def _arguments(parser: argparse.ArgumentParser) -> list[str]:
