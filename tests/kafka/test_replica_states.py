@@ -256,7 +256,7 @@ def test_a_file_that_may_not_grow_is_like_a_full_disk_and_the_replica_can_be_clo
     )
     assert said.returncode == 0, said.stderr
     assert "no space is left" in said.stdout
-    assert "free some; it goes on by itself then" in said.stdout
+    assert "free some; the replica then continues by itself" in said.stdout
     with Table(connection, topic_name).replica(tmp_path) as replica:
         assert len(replica) == 2000
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from lastword.compare.remote_table import RemotePage, Whereabouts
+from lastword.compare.remote_table import RemotePage, SidePosition
 from lastword.compare.row_consistency import ComparedRow
 from lastword.core.fold import fold
 from lastword.core.position import Position
@@ -86,9 +86,9 @@ class MovingSide:
         following = shown[-1].hex() if len(keys) > len(shown) else None
         return RemotePage([rows[key] for key in shown], following, told)
 
-    def whereabouts(self) -> Whereabouts:
+    def current_position(self) -> SidePosition:
         self._read_on()
-        return Whereabouts(self.at, self.log_start, self.topic_log_start)
+        return SidePosition(self.at, self.log_start, self.topic_log_start)
 
     def _start_of(self, key: bytes | None) -> Position:
         return self.topic_log_start if key is not None and key < self._cursor else self.log_start

@@ -50,7 +50,7 @@ def compare(args: argparse.Namespace) -> int:
     token = read_tokens(Path(args.token_file))[0][1] if args.token_file else None
     progress = _TableProgress()
     are_equal = True
-    for outcome in compared(*addresses, token=token, tell=progress.update):
+    for outcome in compared(*addresses, token=token, on_progress=progress.update):
         progress.clear()
         are_equal = are_equal and outcome.is_equal
         if args.json:

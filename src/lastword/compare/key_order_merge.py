@@ -1,12 +1,12 @@
-"""Two tables in key order beside each other, a stretch at a time, and what becomes of the rows that differ.
+"""Two tables compared in key order, a stretch of keys at a time.
 
 Both sides are asked for the page at one cursor. The keys up to the end of the shorter page are a stretch, and the next
-one begins there; so two pages are all that is kept, however large the tables are, and equal tables are read once.
+stretch begins there. So only two pages are in memory, however large the tables are, and equal tables are read once.
 
-A row that differs is looked at again, on both sides in turn, and each side is first asked to reach where the other was:
-then what one of them had not read yet is read, and a difference that stays contradicts the law. It counts when it does
-so several times in a row, because a server tells its position a moment after its rows have changed. Rows that have left
-one side with their records are not waited for: the other side may remove them much later.
+A row that differs is read again, on both sides in turn, and each side is first asked to reach the position of the
+other. Then both have read the same records, and a remaining difference contradicts the law. It counts after several
+contradictions in a row, because a server shows its position a moment after its rows have changed. Expired rows (their
+records left the log) are not waited for: the other side may remove them much later.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import NamedTuple
 
-from lastword.compare.remote_table import RemotePage, Side, Whereabouts
+from lastword.compare.remote_table import RemotePage, Side, SidePosition
 from lastword.compare.row_consistency import ComparedRow, SideAnswer, concerned, contradict, only_log_starts_explain
 from lastword.core.errors import BadInput
 from lastword.core.position import Position
 
-# How many unexplained keys are kept to be shown.
+# How many unexplained differences are listed.
 SHOWN = 10
-# Before each look at the rows that differ, and how many looks in a row must contradict each other. Once enough of the
-# rows are known, one such look is enough to count the others.
+# The pause before each look at the rows that differ, and how many looks in a row must contradict. When enough
+# differences are listed, one look is enough to count the others.
 _PAUSES_S = (0.0, 0.05, 0.1, 0.2, 0.2, 0.3, 0.3)
 _LOOKS = 4
 _NOWHERE = Position()
 
 Pair = tuple[ComparedRow | None, ComparedRow | None]
-Tell = Callable[[int], None]
+OnProgress = Callable[[int], None]
 
 
 class Difference(NamedTuple):
@@ -42,19 +42,19 @@ class Difference(NamedTuple):
 
 @dataclass(kw_only=True)
 class Comparison:
-    """What was found, and how many rows there were of each kind."""
+    """The differences, and how many rows there are of each kind."""
 
-    # Everything before it was compared: the lower of where the two sides were when it began.
+    # Everything before it was compared: the lower position of the two sides at the start.
     position: Position = _NOWHERE
-    # Of each side, when it was last asked: its rows are the fold from there on.
+    # The log start of each side at its last answer: its rows are the fold from there on.
     log_starts: tuple[Position, Position] = (_NOWHERE, _NOWHERE)
     equal: int = 0
-    # Rows that differ as they may while one side has not read as far as the other.
+    # Rows that differ because one side has not read as far as the other.
     explained: int = 0
-    # Rows that one side still has and the other no longer, because their records left the topic at its start.
+    # Rows that only one side still has, because their records left the topic at its start.
     left: int = 0
     different: int = 0
-    # The first of those that differ for no good reason.
+    # The first differences that nothing explains.
     differences: list[Difference] = field(default_factory=list)
 
 
@@ -64,7 +64,7 @@ class _Look(NamedTuple):
     rows: dict[bytes, ComparedRow]
     position: Position
     log_start: Position
-    after: Whereabouts
+    after: SidePosition
 
     @property
     def upto(self) -> Position:
@@ -75,7 +75,7 @@ class _Look(NamedTuple):
 
 
 class Merge:
-    """Compares two sides; of two logs (`one_log` false) not by place and time, because their offsets mean nothing."""
+    """Compares two sides. Of two logs (`one_log` false) only values and headers, because offsets differ."""
 
     def __init__(
         self,
@@ -83,21 +83,21 @@ class Merge:
         second: Side,
         *,
         one_log: bool = True,
-        tell: Tell = lambda _: None,
+        on_progress: OnProgress = lambda _: None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._first = first
         self._second = second
         self._one_log = one_log
-        self._tell = tell
+        self._on_progress = on_progress
         self._pause = pause
         self._found = Comparison()
-        # The log starts that each side has told so far.
+        # The log start that each side gave last.
         self._log_starts: dict[Side, Position] = {}
 
     def compare(self) -> Comparison:
         found, cursor, done = self._found, None, b""
-        self._log_starts = {side: side.whereabouts().log_start for side in (self._first, self._second)}
+        self._log_starts = {side: side.current_position().log_start for side in (self._first, self._second)}
         while True:
             one, two = self._first.page(cursor, _NOWHERE), self._second.page(cursor, _NOWHERE)
             if cursor is None:
@@ -109,7 +109,7 @@ class Merge:
                 )
             last, following = _end(one, two)
             self._stretch(cursor, last, one.rows, two.rows)
-            self._tell(found.equal + found.explained + found.left + found.different)
+            self._on_progress(found.equal + found.explained + found.left + found.different)
             found.log_starts = self._log_starts[self._first], self._log_starts[self._second]
             if following is None or last is None:
                 return found
@@ -122,13 +122,13 @@ class Merge:
                 self._found.equal += 1
             else:
                 row = first or second
-                assert row is not None  # noqa: S101  one of the two has given the key
+                assert row is not None  # noqa: S101  one of the two has the key
                 differing[row.key] = (first, second)
         if differing:
             self._settle(cursor, last, differing)
 
     def _settle(self, cursor: str | None, last: bytes | None, differing: dict[bytes, Pair]) -> None:
-        """Looks again until nothing differs, or it has been looked at often enough to say what it is."""
+        """Looks again until nothing differs, or each difference is explained or contradicted often enough."""
         found = self._found
         looks = _LOOKS if found.different < SHOWN else 1
         contradicted, left = dict.fromkeys(differing, 0), set[bytes]()
@@ -150,7 +150,7 @@ class Merge:
                 contradicted[key] = contradicted[key] + 1 if is_wrong else 0
                 if self._one_log and any(only_log_starts_explain(a, b) for a, b in tried):
                     left.add(key)
-            # Where one of them does not get on, a row that is explained stays so.
+            # Where a side makes no progress, an explained row stays explained.
             if all(
                 count >= looks or (count == 0 and (not is_level or key in left)) for key, count in contradicted.items()
             ):
@@ -169,18 +169,18 @@ class Merge:
     ) -> _Look:
         """The rows of the keys, from the cursor to the last key: more than a page when rows have come meanwhile."""
         page = side.page(cursor, reach)
-        # For what later pages have, it is true as well.
+        # It holds for the rows of later pages, too.
         position, log_start, rows = page.position, self._log_starts[side], dict[bytes, ComparedRow]()
         while True:
             rows |= {row.key: row for row in page.rows if row.key in keys}
             if page.following is None or (last is not None and page.rows[-1].key >= last):
-                after = side.whereabouts()
+                after = side.current_position()
                 self._log_starts[side] = after.log_start
                 return _Look(rows, position, log_start, after)
             page = side.page(page.following, _NOWHERE)
 
     def _goal(self, differing: dict[bytes, Pair], upto: Position) -> Position:
-        """What the other side has to reach, in the partitions on which it depends."""
+        """The position that the other side has to reach, in the partitions of the rows that differ."""
         if not self._one_log:
             return _NOWHERE
         partitions = set[int]().union(*(concerned(*pair) for pair in differing.values()))
@@ -208,12 +208,12 @@ def joined(one: Iterator[ComparedRow], two: Iterator[ComparedRow]) -> Iterator[P
 
 
 def lower(one: Position, other: Position) -> Position:
-    """What both have reached: for each partition the smaller offset."""
+    """The position that both have reached: for each partition the smaller offset."""
     return Position({p: min(one.get(p, 0), other.get(p, 0)) for p in one.keys() | other.keys()})
 
 
 def _end(one: RemotePage, two: RemotePage) -> tuple[bytes | None, str | None]:
-    """The last key that both pages tell about, and the cursor after it; None when both are the last page."""
+    """The last key that both pages cover, and the cursor after it; None when both are the last page."""
     ends = [(page.rows[-1].key, page.following) for page in (one, two) if page.following is not None]
     return min(ends, default=(None, None), key=lambda end: end[0] or b"")
 

@@ -1,11 +1,11 @@
-"""Whether two answers about one key can both be right, when the two who gave them may have read differently far.
+"""Whether two answers about one key can both be right, when the two sides may have read differently far.
 
-An answer comes with two positions of its giver: everything before `position` is in it, and nothing after `upto`, which
-was asked for afterwards. Both sides fold one log, so a difference is fine as long as some log and two places between
-those positions give both answers. What follows from the law, for a key whose live row in a partition is its highest
-offset there, and of which the row with the later (timestamp, partition) is shown:
+An answer comes with two positions of its side: it has everything before `position`, and nothing after `upto`, which was
+asked for afterwards. Both sides fold one log, so a difference is fine as long as some log, read up to two points
+between those positions, gives both answers. By the law, for a key whose live row in a partition is its highest offset
+there, and whose shown row is chosen by `core.split_keys`:
 
-    the same place             it is one record: other content is never right
+    the same partition, offset one record: other content is never right
     two offsets, one partition the side with the lower one must not have read the higher one
     a row and none             a put that the side without it has not read, or a delete that the side with it has not
     two partitions             the side with the earlier row must not have read the later one, or have read that it is
@@ -25,7 +25,7 @@ from lastword.core.split_keys import tie_break
 
 class ComparedRow(NamedTuple):
     key: bytes
-    # As JSON, or what stands for bytes that the codec can't read.
+    # As JSON, or as base64 where the codec can't read the bytes.
     value: bytes
     partition: int
     offset: int
@@ -38,7 +38,7 @@ _NOWHERE = Position()
 
 
 class SideAnswer(NamedTuple):
-    """What one side answered about a key."""
+    """The answer of one side about a key."""
 
     row: ComparedRow | None
     # The answer has everything before it.
@@ -67,7 +67,7 @@ def only_log_starts_explain(one: SideAnswer, other: SideAnswer) -> bool:
 
 
 def concerned(one: ComparedRow | None, other: ComparedRow | None) -> set[int]:
-    """The partitions on which it depends whether two rows are explained."""
+    """The partitions whose positions decide whether two rows are explained."""
     return {row.partition for row in (one, other) if row is not None}
 
 
@@ -76,7 +76,7 @@ def _place(row: ComparedRow) -> tuple[int, int]:
 
 
 def _is_outside_of_its_log(seen: SideAnswer) -> bool:
-    """Whether the row lies past all that its side has read, or before the log start that its side has reached."""
+    """Whether the row is past the position of its side, or before the log start that its side has reached."""
     row = seen.row
     if row is None:
         return False
@@ -93,6 +93,6 @@ def _misses(one: SideAnswer, other: SideAnswer) -> bool:
     if row.offset < one.topic_log_start.get(row.partition, 0):
         # It may have left with its record.
         return False
-    # It has read the record. Whatever it read after it in that partition, the other has read too and still shows it.
+    # This side has read the record. All that it read after that, the other has read, too, and still shows the row.
     is_live = other.position.get(row.partition, 0) >= one.upto.get(row.partition, 0)
     return is_live and (shown is None or tie_break(shown) < tie_break(row))

@@ -1,4 +1,4 @@
-"""Asking a server of `lastword serve` over HTTP: one kept connection, and plain words when it does not answer."""
+"""A client of `lastword serve`: one kept connection, and plain words when the server does not answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Shape = TypeVar("_Shape")
 
 
 class ServerRefused(BadInput):
-    """What was asked for was refused; `code` is the server's own."""
+    """The server refused the request; `code` is the code of its answer."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ class Address:
     scheme: str
     host: str
     port: int
-    # What stands before `/tables`: a proxy may have put the server below a path of its own.
+    # The path before `/tables`: a proxy may serve lastword below a path.
     base: str
     table: str | None
 
@@ -73,13 +73,13 @@ class Address:
         return f"{self.scheme}://{host}:{self.port}{self.base}"
 
 
-class _Told(NamedTuple):
+class _Response(NamedTuple):
     status: int
     body: bytes
 
 
 class Server:
-    """A server at an address; connects when it is first asked."""
+    """A server at an address; connects at the first request."""
 
     def __init__(self, address: Address, *, token: str | None = None, timeout_s: float = _TIMEOUT_S) -> None:
         self.url = address.server
@@ -92,9 +92,9 @@ class Server:
             self._headers["authorization"] = f"Bearer {token}"
 
     def get(self, path: str, query: Mapping[str, str], shape: type[_Shape]) -> _Shape:
-        """The answer in its shape; ServerRefused with the server's own code, BadInput where no lastword answers."""
+        """The answer in its shape; ServerRefused with the server's own code, BadInput where another program answers."""
         target = f"{self._base}{path}" + (f"?{urlencode(query)}" if query else "")
-        status, body = self._told(target)
+        status, body = self._response(target)
         try:
             if status == 200:
                 return msgspec.json.decode(body, type=shape)
@@ -107,23 +107,23 @@ class Server:
     def close(self) -> None:
         self._connection.close()
 
-    def _told(self, target: str) -> _Told:
+    def _response(self, target: str) -> _Response:
         was_open = self._connection.sock is not None
         try:
-            return self._asked(target)
+            return self._ask(target)
         except (ConnectionResetError, BrokenPipeError):
-            # A connection that was kept may have been closed meanwhile: that says nothing about the next one.
+            # The server may have closed the kept connection meanwhile: a new connection may work.
             if not was_open:
                 raise self._unreachable("it ended the connection without an answer") from None
-        return self._asked_anew(target)
+        return self._ask_again(target)
 
-    def _asked_anew(self, target: str) -> _Told:
+    def _ask_again(self, target: str) -> _Response:
         try:
-            return self._asked(target)
+            return self._ask(target)
         except (ConnectionResetError, BrokenPipeError):
             raise self._unreachable("it ended the connection without an answer") from None
 
-    def _asked(self, target: str) -> _Told:
+    def _ask(self, target: str) -> _Response:
         try:
             self._connection.request("GET", target, headers=self._headers)
             answer = self._connection.getresponse()
@@ -131,9 +131,9 @@ class Server:
             if len(body) == _MOST_BYTES:
                 raise self._stranger(f"it answered with {_MOST_BYTES} bytes and more")
             if answer.length:
-                # A read with a limit does not say itself that it got less than was announced.
+                # A read with a limit does not fail when it gets less than the announced length.
                 raise http.client.IncompleteRead(b"", answer.length)
-            return _Told(answer.status, body)
+            return _Response(answer.status, body)
         except (ConnectionResetError, BrokenPipeError):
             self._connection.close()
             raise

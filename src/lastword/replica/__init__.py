@@ -1,8 +1,12 @@
 """A durable local copy of a table that follows its topic.
 
-Two inner rooms: `store` (RocksDB) and `building` (a store from nothing). Then read in this order: `settings`, `state`,
-`folder` (one owner, one whole store), `damage_log`, `owned_store`, `history_check` (whether our past still fits the
-topic), `failures`, `catch_up`, `follow_session` and `following` (staying at the end), `ghost_sweep` and `expired_rows`
-(deletes that nobody can read any more), `watching` with `replay` (telling others), `reads` (what others may read of
-the rows), and `replica`, the Mapping that a program sees.
+Inner rooms: `store` (the rows in RocksDB) and `building` (a rebuild by worker processes). Then read in this order:
+
+- `settings`, `state` (connecting, catching-up, ready, rebuilding, failed), `folder` (one owner, one whole store);
+- `owned_store` (opening, rebuilding, setting a damaged store aside), `damage_log` (when stores were damaged);
+- `following` (the thread), `follow_session` (reading on at the topic's end), `catch_up` (until ready), `history_check`
+  (was the topic recreated or truncated), `failures` (retries and their words);
+- `ghost_sweep` (rows whose tombstone is gone), `expired_rows` (rows whose records have left the log);
+- `watching` (watchers, and how slow ones are cut off), `replay` (changes that a watcher missed);
+- `reads` (what other rooms may read of the rows), `replica` (the Mapping that a program sees).
 """

@@ -60,11 +60,11 @@ class TopicEndWatch:
 def failed_state(failure: LastwordError, *, watches_end: bool) -> State:
     """The state until the next try."""
     if isinstance(failure, DiskFull):
-        why = f"{failure}; it goes on by itself then"
-        public = "no space is left on the disk: it goes on when there is some"
+        why = f"{failure}; the replica then continues by itself"
+        public = "no space is left on the disk: the replica continues when there is some"
     else:
         why = f"{failure}; it tries again by itself"
-        public = "it can't go on at present, and tries again: the server's own output says why"
+        public = "the replica can't continue now, and tries again: the server's own output says why"
     return State(name="failed", why=why, public_why=public, watches_end=watches_end)
 
 

@@ -1,14 +1,14 @@
 """A replica's folder: one owner, one whole store, and at most one in the making.
 
     owner.lock    held by the process that writes here, with its pid inside
-    store-7/      the store; a higher number is a newer one, and one with a file `outdated` in it is none any more
-    building-8/   a store in the making; with a file `complete` in it, it is whole and becomes store-8 by a rename
-    damaged-6/    the last store that was found damaged, for whoever wants to look; nothing reads it
-    damages.json  when stores were found damaged (see `damages`)
+    store-7/      the store; a higher number is newer, and a store with a file `outdated` in it is not used any more
+    building-8/   a store being built; with a file `complete` in it, it is whole and becomes store-8 by a rename
+    damaged-6/    the last store that was found damaged, kept for a person to look at; nothing reads it
+    damages.json  when stores were found damaged (see `damage_log`)
     scratch-*/    files of a pass over the log
 
-What a crash left behind (a building without `complete`, an older store, scratch) is deleted at the next start. The
-folder is renamed last, and a store that readers still have open keeps a name of its own.
+Leftovers of a crash (a building without `complete`, an older store, scratch) are deleted at the next start. The folder
+is renamed last, and no number is used twice: readers may still have an older store open.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lastword.core.home import private_folder
 
 _LOCK = "owner.lock"
 _OUTDATED = "outdated"
-# For what RocksDB writes beside its tables, and the next few commits.
+# For files that RocksDB writes beside its tables, and the next few commits.
 _SPARE_BYTES = 8 * 1024 * 1024
 
 
@@ -38,7 +38,7 @@ class ReplicaFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            # Before it is closed to others: it may be anybody's.
+            # Before its permissions are changed: the folder may belong to something else.
             if path.is_dir() and not (path / _LOCK).exists() and any(path.iterdir()):
                 raise ReplicaUnusable(f"{path} is not empty and holds no replica: give an empty folder, or a new one")
             private_folder(path)
@@ -65,7 +65,7 @@ class ReplicaFolder:
 
     def new_building(self) -> Path:
         self.drop_buildings()
-        # Never a number twice: a store that is gone may still be open here, and would write under its old path.
+        # Never a number twice: a replaced store may still be open in this process, and would write under its old path.
         self._last_number += 1
         place = self.path / f"building-{self._last_number}"
         place.mkdir()
@@ -76,8 +76,8 @@ class ReplicaFolder:
             _delete(place)
 
     def adopt(self, building: Path) -> Path:
-        """The place of a whole building among the stores, safe on the disk; those before it go."""
-        # RocksDB has synced its own files, but rocksdict keeps one of its own beside them.
+        """Makes a whole building the current store, safe on disk, and deletes older stores; its new path."""
+        # RocksDB has synced its own files, but rocksdict writes another file beside them.
         for path in (*building.iterdir(), building):
             sync(path)
         # Only now: a power cut must not leave the marker beside files that are not whole.
@@ -88,29 +88,29 @@ class ReplicaFolder:
         return self._renamed(building)
 
     def condemn(self) -> None:
-        """The current store is no fold of what is in the topic: nobody shall find it, not after a crash either."""
+        """The current store is not the fold of the topic: nobody may open it, not after a crash either."""
         current = self.current
         if current is not None:
             (current / _OUTDATED).touch()
             sync(current)
 
     def set_aside(self) -> None:
-        """The current store is damaged: it is kept for whoever wants to look, in the place of one before it."""
+        """The current store is damaged: it is kept for a person to look at, and replaces an earlier damaged one."""
         current = self.current
         if current is None:
             return
-        # One step, so that a crash leaves the store in its place or out of it.
+        # One step: after a crash the store is either current or set aside.
         damaged = current.rename(self.path / f"damaged-{_number(current)}")
         sync(self.path)
         self._drop_damaged(but=damaged)
 
     def make_room(self) -> None:
-        """Gives up what is only kept to be looked at."""
+        """Deletes damaged stores, which are only kept for a person to look at."""
         self._drop_damaged()
 
     @property
     def has_room(self) -> bool:
-        """Whether the disk has space for the current store to be opened and to go on."""
+        """Whether the disk has space to open the current store and to continue."""
         logs = 0
         for log in self.current.glob("*.log") if self.current is not None else ():
             # RocksDB may delete one at that moment.
@@ -143,14 +143,14 @@ class ReplicaFolder:
         self._drop_damaged(but=max(self._places("damaged"), key=_number, default=None))
 
     def _renamed(self, building: Path) -> Path:
-        # Rename last: whoever finds a store may trust it.
+        # Rename last: a folder with the name of a store is a whole store.
         store = building.rename(self.path / f"store-{_number(building)}")
         sync(self.path)
         self._drop_older_stores()
         return store
 
     def _places(self, kind: Literal["store", "building", "damaged"]) -> list[Path]:
-        # Nothing else: somebody may have packed a damaged store into a file beside it.
+        # Only folders: somebody may have packed a damaged store into a file beside it.
         return [p for p in self.path.glob(f"{kind}-*") if p.is_dir() and p.name.removeprefix(f"{kind}-").isdigit()]
 
     def _drop_damaged(self, but: Path | None = None) -> None:

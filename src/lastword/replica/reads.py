@@ -1,4 +1,4 @@
-"""What others may read of a replica: rows, counts and positions, never the store's own bytes.
+"""The typed reads of a replica for other rooms: rows, counts and positions, never the store's own bytes.
 
 `Replica.ask` hands a `TableReads` to a function. It shows the store that is open at that moment, so a function that
 asks it several things gets answers from one store. It is good only within that call; a `RowListing` may be kept.

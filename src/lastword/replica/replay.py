@@ -1,4 +1,4 @@
-"""What a watcher missed, read from Kafka again."""
+"""The changes that a watcher missed, read from Kafka again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lastword.replica.watching import Change
 
 
 class SweptHere(HistoryLost):
-    """The rows stand at this very position since deletes were found that are in no log: before them, or after them?"""
+    """At this very position a sweep removed rows, whose deletes are in no log: has the watcher seen them or not?"""
 
 
 def changes_between(
@@ -31,9 +31,9 @@ def changes_between(
 ) -> Generator[Change, None, None]:
     """The changes from `begin` up to `end`; HistoryLost when a delete among them may be missing.
 
-    If so, it is raised before the first change if all are to be looked at first, and while reading where a tombstone
-    goes meanwhile. A partition that `begin` does not name has not been read: it is given from its start. Between two
-    batches `check_wanted` may raise, so that long work ends when nobody waits for it.
+    HistoryLost comes before the first change if `look_first`, else while reading; also where a tombstone vanishes
+    meanwhile. A partition that `begin` does not name counts as unread: it is read from its start. Between two batches
+    `check_wanted` may raise, so that long work ends when nobody waits for it.
     """
     topic = store.identity.topic
     first, last = log_bounds(connection, topic)
@@ -67,7 +67,7 @@ def _whole(
     holes_are_harmless: Callable[[], bool],
     check_wanted: Callable[[], None],
 ) -> Iterator[Record]:
-    """The records in between. A tombstone that was compacted away leaves a hole: where none is, nothing is missing."""
+    """The records in between. A tombstone that was compacted away leaves a hole: without a hole nothing is missing."""
     upcoming = dict(begin)
     for batch in read_log(connection, topic, start=begin, stop=end):
         check_wanted()
@@ -88,8 +88,8 @@ def _hole(topic: str, partition: int, offset: int) -> HistoryLost:
     )
 
 
-def _start_over(what: str) -> HistoryLost:
-    return HistoryLost(f"{what}, so a delete may be missing: start over from the rows")
+def _start_over(cause: str) -> HistoryLost:
+    return HistoryLost(f"{cause}, so a delete may be missing: start over from the rows")
 
 
 def _changes(store: Store, records: Iterator[Record]) -> Generator[Change, None, None]:
@@ -98,5 +98,5 @@ def _changes(store: Store, records: Iterator[Record]) -> Generator[Change, None,
             shown = store.get(record.key)
             if shown is None or shown.partition == record.partition:
                 shown = record
-            # Else the key lives in two partitions, and this is what the table shows of it by now.
+            # Else the key lives in two partitions, and the table shows the row of the other one.
             yield Change(shown=shown, partition=record.partition, offset=record.offset)

@@ -1,4 +1,4 @@
-"""The replica as a program sees it: a Mapping that is a table's last word, on local disk, following the topic."""
+"""The replica as a program sees it: a Mapping with the newest row of each key, on local disk, following the topic."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Replica(Mapping[Any, Any]):
         return None if record is None else row_of(record, self._key_codec, self._value_codec)
 
     def last_good(self, key: Any) -> Any:
-        """The last value of the key that this replica could read, where the newest one can't be; else None."""
+        """The last value that could be read, for a key whose newest value can't be read; else None."""
         raw = self._ask(lambda store: store.last_good(self._key_codec.encode(key)))
         return None if raw is None else self._value_codec.decode(raw)
 
@@ -100,28 +100,28 @@ class Replica(Mapping[Any, Any]):
         return (row_of(record, self._key_codec, self._value_codec) for record in records)
 
     def ask(self, question: Callable[[TableReads], _Answer]) -> _Answer:
-        """What a function finds in the open store, for those who want bytes."""
+        """The result of a function that reads the open store, for callers who want bytes (see `reads`)."""
         return self._ask(lambda store: question(TableReads(store)))
 
     def watch(self, start: Position | str | None = None) -> Watch[Row]:
         """Changes of rows, from now or from a position, until the replica is closed.
 
-        From a position, what came since is read from Kafka again: HistoryLost when a tombstone among it may be gone.
-        A partition that the position does not name counts as not read at all: it is given from its start.
+        From a position, the changes since then are read from Kafka again: HistoryLost when a tombstone among them may
+        be gone. A partition that the position does not name counts as unread: its changes come from its start.
         """
         return self.changes(start, self._row_of_change)
 
     def changes(self, start: Position | str | None, shape: Callable[[Change], _Shape]) -> Watch[_Shape]:
-        """The same, each change in a shape of its own, for those who want bytes."""
+        """The same, with `shape` applied to each change, for callers who want bytes."""
         begin = None if start is None else _position(start)
         if self._follower.failure is not None:
             raise self._follower.failure
         store, watchers = self._ask(lambda store: store), self._follower.watchers
-        queue, told = watchers.join()
+        queue, joined_at = watchers.join()
         if begin is None:
-            return Watch(watchers, queue, told, shape)
+            return Watch(watchers, queue, joined_at, shape)
         try:
-            missed = self._missed(store, begin, told)
+            missed = self._missed(store, begin, joined_at)
         except BaseException:
             watchers.leave(queue)
             raise
@@ -130,10 +130,10 @@ class Replica(Mapping[Any, Any]):
     def changes_between(
         self, begin: Position, end: Position, *, goes_on: bool = False, check_wanted: Callable[[], None] | None = None
     ) -> Generator[Change, None, None]:
-        """What changed from a position that is past up to another, read from Kafka again; HistoryLost as in `watch`.
+        """The changes from a past position up to another, read from Kafka again; HistoryLost as in `watch`.
 
-        Where it goes on after a part that was given, only what is read is looked at, and not all of it beforehand.
-        Between two batches `check_wanted` may raise, to end it.
+        `goes_on` says that a part was read before: records are then checked while they are read, not all beforehand.
+        Between two batches `check_wanted` may raise, to end the read.
         """
         store = self._ask(lambda store: store)
         return self._missed(store, begin, end, goes_on=goes_on, check_wanted=check_wanted)
@@ -145,12 +145,12 @@ class Replica(Mapping[Any, Any]):
         self._wait(lambda: self.position.covers(wanted), f"it has not reached {wanted}", timeout_s)
 
     def look_for(self, wanted: Position) -> None:
-        """Looks at the topic soon, if a position names a partition that is not known here: it may have been added."""
+        """Looks at the topic soon, if a position names an unknown partition: it may have been added."""
         if not wanted.keys() <= self.position.keys():
             self._follower.recheck.set()
 
     def wait_until_ready(self, timeout_s: float | None = None) -> None:
-        """Returns when the replica is ready: without a timeout as long as it takes, while the cluster answers."""
+        """Returns when the replica is ready: without a timeout it waits as long as the cluster answers."""
         self._wait(lambda: self.state.name == "ready", "it is not ready", timeout_s)
 
     @property
@@ -165,12 +165,12 @@ class Replica(Mapping[Any, Any]):
 
     @property
     def log_start(self) -> Position:
-        """Where the log starts of which the rows are the fold: rows from before it have left with their records."""
+        """The rows are the fold of the log from here on: rows from before it were removed with their records."""
         return self._ask(lambda store: store.log_start)
 
     @property
     def lag(self) -> int:
-        """How many offsets the topic is ahead, as far as is known here."""
+        """How many offsets the topic is ahead, by the last known end."""
         position = self.position
         return sum(max(0, end - position.get(partition, 0)) for partition, end in self._follower.ends.items())
 
@@ -204,21 +204,21 @@ class Replica(Mapping[Any, Any]):
         self.close()
 
     def _ask(self, question: Callable[[Store], _Answer]) -> _Answer:
-        """What a function finds in the open store. Whoever keeps the store keeps it open."""
+        """The same with the store itself. A reference to the store keeps it open."""
         store = self._follower.store
         try:
             if store is not None:
                 return question(store)
         except DbClosedError:
-            pass  # closed by another thread just now
+            pass  # another thread has closed it just now
         raise self._nothing_to_show()
 
-    def _wait(self, is_so: Callable[[], bool], what: str, timeout_s: float | None) -> None:
+    def _wait(self, is_done: Callable[[], bool], problem: str, timeout_s: float | None) -> None:
         if timeout_s is not None and not isinstance(timeout_s, int | float):
             raise BadInput(f"timeout_s={timeout_s!r}: give a number of seconds")
         follower, began = self._follower, time.monotonic()
         with follower.changed:
-            while not is_so():
+            while not is_done():
                 if follower.failure is not None:
                     raise follower.failure
                 if follower.is_stopped:
@@ -226,7 +226,7 @@ class Replica(Mapping[Any, Any]):
                 waited = time.monotonic() - began
                 if timeout_s is not None and waited >= timeout_s:
                     raise NotReady(
-                        f"the replica of {self.topic}: {what} within {timeout_s:g} s, its state is {self.state} and "
+                        f"the replica of {self.topic}: {problem} within {timeout_s:g} s, its state is {self.state} and "
                         f"its position {self.position or 'none yet'}: wait longer with timeout_s"
                     )
                 if timeout_s is None and follower.away_for_s > self._connection.patience_s:
@@ -280,7 +280,7 @@ class Replica(Mapping[Any, Any]):
 
 
 class _Values(ValuesView[Any]):
-    """Like the view that a Mapping has, but over one scan: nothing is asked for again by its key."""
+    """Like the view of a Mapping, but over one scan: no key is looked up again."""
 
     _mapping: Replica
 
@@ -296,7 +296,7 @@ class _Items(ItemsView[Any, Any]):
 
 
 def _is_young(store: Store, ledger: Ledger, position: Position) -> bool:
-    """Whether every tombstone after the position is still in the log, as far as the ledger knows."""
+    """Whether every tombstone after the position is still in the log, by the ledger."""
     return ledger.all_after_is_younger(position, now_ms() - store.identity.delete_retention_ms)
 
 
@@ -309,7 +309,7 @@ def _position(given: object) -> Position:
         case str():
             return Position.parse(given)
         case _:
-            raise BadInput(f"{given!r} is no position: give an Ack, a Position, or text like 0:18,1:5")
+            raise BadInput(f"{given!r} is not a position: give an Ack, a Position, or text like 0:18,1:5")
 
 
 def after_prefix(prefix: bytes) -> bytes | None:

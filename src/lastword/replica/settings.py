@@ -1,4 +1,4 @@
-"""What a replica can be told."""
+"""The settings of a replica."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lastword.core.errors import BadInput
 
 OnLostRecords = Literal["rebuild", "fail"]
 
-# Less memory is possible and takes minutes for what takes a second: nearly every record would go through the disk.
+# Less memory_mb would work but take minutes instead of a second: nearly every record would go through the disk.
 _LEAST = {
     "memory_mb": 128,
     "last_good_mb": 0,
@@ -21,7 +21,7 @@ _LEAST = {
 
 @dataclass(frozen=True, kw_only=True)
 class ReplicaSettings:
-    # For the fold of a rebuild, all its processes together; what does not fit is sorted on disk.
+    # For the fold of a rebuild, all its processes together; rows that do not fit are sorted on disk.
     memory_mb: int = 1024
     # What to do when the log now starts after the replica's position: records were deleted that it never saw.
     on_lost_records: OnLostRecords = "rebuild"
@@ -31,7 +31,7 @@ class ReplicaSettings:
     watch_capacity: int = 100_000
     # How long an open transaction may keep the replica from being ready.
     transaction_patience_s: float = 30.0
-    # How often it is checked whether the past has moved, and whether partitions were added.
+    # How often the topic is checked: whether its history has moved, and whether partitions were added.
     check_every_s: float = 5.0
 
     def __post_init__(self) -> None:

@@ -1,9 +1,9 @@
-"""Folds some partitions of a topic into one sorted file of rows: a process of its own, started by `building`.
+"""Folds some partitions of a topic into one sorted file of rows: a worker process, started by `rebuild`.
 
     python -m lastword.replica.building.fold_worker
 
 One line of JSON on standard input is the job (never an argument: it may hold a password); lines of JSON on standard
-output tell how far it is and what came of it. However the owner ends, the worker ends too.
+output report progress and the result. However the owner ends, the worker ends, too.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from lastword.replica.store.database import store_options
 from lastword.replica.store.row_layout import as_poison, partition_in, value_in
 
 _REPORT_EVERY_S = 0.1
-# What a worker takes before it has read a record.
+# The memory of a worker before it has read a record.
 _BARE_BYTES = 45 * 1024 * 1024
-# What a queued record takes in the client beside its bytes.
+# The memory of a queued record in the client beside its bytes.
 _QUEUED_RECORD_BYTES = 450
 
-# What a worker may end with, by name: any other error is message as the root.
+# The errors that a worker may report, by name: any other error is reported as LastwordError.
 ERRORS = {
     kind.__name__: kind
     for kind in (LastwordError, BadInput, NotFound, PositionGone, ClusterUnreachable, DiskFull, StoreDamaged)
@@ -69,7 +69,7 @@ class Job(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Passed(msgspec.Struct, tag=True, frozen=True):
-    """The number of offsets left behind so far."""
+    """The number of offsets that were read so far."""
 
     offsets: int
 
@@ -102,7 +102,7 @@ WorkerMessage = Passed | Folded | Split | Failed
 
 
 def queue_within(memory_bytes: int) -> ReadQueue:
-    """A queue that takes a sixth of the memory, with the overhead of its records, or as little as can be."""
+    """A queue that takes a sixth of the memory, with the overhead of its records, or as little as possible."""
     half = memory_bytes // 12
     records = min(ReadQueue.records, max(1, half // _QUEUED_RECORD_BYTES))
     return ReadQueue(
@@ -113,8 +113,8 @@ def queue_within(memory_bytes: int) -> ReadQueue:
 
 
 def folded(job: Job, passed: Callable[[int, int], None]) -> Folded | Split:
-    """What the law makes of the job's partitions, with the rows in its file."""
-    # A sixth is the queue's, and as much again goes to what allocators can't give back.
+    """The fold of the job's partitions, with the rows in its file."""
+    # A sixth is for the queue, and another sixth for memory that allocators can't give back.
     room = job.memory_bytes * 2 // 3 - _BARE_BYTES
     newest, runs = NewestPackedRows(job.start), SortedRuns(Path(f"{job.file}.runs"))
     epochs = dict.fromkeys(job.start, (-1, 0))
@@ -145,7 +145,7 @@ def folded(job: Job, passed: Callable[[int, int], None]) -> Folded | Split:
 def write_rows(rows: Iterable[tuple[bytes, bytes]], file: Path, value_codec: str) -> tuple[Counter[int], Counter[int]]:
     """How many rows of each partition went into the file, and how many of them the codec can't read.
 
-    A value is looked at only here, when it is known to be the newest of its key.
+    A value is decoded only here, when it is known to be the newest of its key.
     """
     decode = codec_named(value_codec).decode
     live: Counter[int] = Counter()
@@ -171,7 +171,7 @@ def write_rows(rows: Iterable[tuple[bytes, bytes]], file: Path, value_codec: str
 def main() -> None:
     line = sys.stdin.buffer.readline()
     if not line.endswith(b"\n"):
-        # The owner died before it could say what to do.
+        # The owner died before it sent the job.
         os._exit(1)
     job = msgspec.json.decode(line, type=Job)
     threading.Thread(target=_end_with, args=(job.owner,), daemon=True).start()
@@ -182,22 +182,22 @@ def main() -> None:
     except LastwordError as failure:
         kind = next(each.__name__ for each in type(failure).__mro__ if each.__name__ in ERRORS)
         _send(Failed(kind, str(failure)))
-    except Exception as failure:  # a full disk, say: rocksdict has no narrower one
+    except Exception as failure:  # for example a full disk: rocksdict has no narrower exception
         error = explained(failure, f"reading {job.topic} into {job.file}")
         _send(Failed(type(error).__name__, str(error)))
-    # Without the time it takes to give back memory that ends with the process anyway.
+    # At once: giving back the memory would take time, and the process ends anyway.
     os._exit(0)
 
 
 def _end_with(owner: int) -> None:
-    # Not by the pipe alone: a process that the owner forked holds our input open as long as it lives.
+    # Not by the pipe alone: a process that the owner forked keeps our input open while it lives.
     while os.getppid() == owner and not select.select([0], [], [], 0.2)[0]:
         pass
     os._exit(1)
 
 
 class _Progress:
-    """Tells the owner now and then."""
+    """Reports to the owner now and then."""
 
     def __init__(self) -> None:
         self._report_at = 0.0
@@ -213,7 +213,7 @@ def _send(message: WorkerMessage) -> None:
         sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        # The owner is gone, and with it everyone who would read a word of ours.
+        # The owner is gone: nobody reads the message.
         os._exit(1)
 
 

@@ -1,7 +1,7 @@
-"""The newest row of each key while a log is read: in memory, and as sorted runs on the disk when memory is short.
+"""The newest row of each key while a store is built: in memory, and as sorted runs on disk when memory is short.
 
 Rows are packed as soon as they are read: a packed row is one object, where its parts would be five, and touching
-memory is what a fold of millions of keys costs.
+memory is what a fold of millions of keys costs. `store.apply_batch` says why newest-per-key has a second form there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Rows = Mapping[bytes, bytes]
 
 # A packed row is never empty.
 _TOMBSTONE = b""
-# What a row takes beside its bytes: the heads of two objects, that of a packed row, and rounding.
+# The memory of a row beside its bytes: the heads of two objects and of a packed row, and rounding.
 _ROW_BYTES = 2 * 33 + ROW_HEAD.size + 16
 
 
@@ -40,7 +40,7 @@ class NewestPackedRows:
 
     def __init__(self, partitions: Iterable[int]) -> None:
         self._rows: dict[int, dict[bytes | None, bytes]] = {partition: {} for partition in partitions}
-        # Needed once rows have moved to the disk: there they beat the rows of earlier runs.
+        # Needed once rows have moved to disk: a tombstone must remove the row of an earlier run.
         self.keep_tombstones = False
         self._payload_bytes = 0.0
         self._mean_bytes = 0.0
@@ -50,7 +50,7 @@ class NewestPackedRows:
         before = len(rows)
         heads = _heads(columns)
         if all(columns.values):
-            # No tombstone (and no empty value): the whole batch without a step of ours for each record.
+            # No tombstone (and no empty value): the whole batch in C, without a Python step for each record.
             rows.update(zip(columns.keys, map(add, heads, columns.values), strict=True))
         else:
             for key, head, value in zip(columns.keys, heads, columns.values, strict=True):
@@ -65,14 +65,14 @@ class NewestPackedRows:
         self._weigh(columns, len(rows) - before)
 
     def estimated_bytes(self) -> float:
-        """The memory that the rows take, with what writing them will add."""
+        """The memory of the rows, including the memory that writing them will add."""
         count = sum(map(len, self._rows.values()))
-        # New keys are added up as they come; rows that grow without new keys show in the mean of late.
+        # Bytes of new keys are summed; rows that grow without new keys show in the recent mean.
         payload = max(self._payload_bytes, count * self._mean_bytes)
         return payload + count * _ROW_BYTES + 1.5 * sum(map(sys.getsizeof, self._rows.values()))
 
     def take(self) -> dict[int, Rows]:
-        """The rows of each partition, which are then held here no more."""
+        """The rows of each partition, which this object then forgets."""
         taken = cast(dict[int, Rows], self._rows)
         self._rows = {partition: {} for partition in taken}
         self._payload_bytes = 0.0
@@ -88,11 +88,11 @@ class NewestPackedRows:
 
 
 def _heads(columns: Columns) -> Iterator[bytes]:
-    """For each record what comes before its value in a packed row."""
-    places = repeat(columns.partition), columns.offsets, columns.timestamps
+    """For each record the head of its packed row."""
+    fields = repeat(columns.partition), columns.offsets, columns.timestamps
     if columns.headers is None:
-        return map(ROW_HEAD.pack, *places, repeat(0))
-    return map(row_head, *places, columns.headers)
+        return map(ROW_HEAD.pack, *fields, repeat(0))
+    return map(row_head, *fields, columns.headers)
 
 
 def in_key_order(newest: dict[int, Rows]) -> Iterator[tuple[bytes, bytes]]:
@@ -110,7 +110,7 @@ def in_key_order(newest: dict[int, Rows]) -> Iterator[tuple[bytes, bytes]]:
 class SortedRuns:
     """Sorted runs in a RocksDB of their own: partition and key -> the row, empty for a tombstone; the newest run wins.
 
-    RocksDB merges them within bounds, however many there are: when files pile up, it compacts them meanwhile.
+    RocksDB merges them within bounds, however many there are: when files pile up, it compacts them.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -163,10 +163,10 @@ class SortedRuns:
 def _run_options() -> Options:
     options = store_options()
     options.set_compression_type(DBCompressionType.lz4())
-    # They are read once, from end to end: no block is asked for again.
+    # Each run is read once, from end to end: no block is needed twice.
     blocks = BlockBasedOptions()
     blocks.disable_cache()
     options.set_block_based_table_factory(blocks)
-    # And merging many is cheaper than rewriting them to have few.
+    # Merging many runs is cheaper than rewriting them into few.
     options.set_level_zero_file_num_compaction_trigger(32)
     return options

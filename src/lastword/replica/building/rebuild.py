@@ -1,7 +1,7 @@
 """A store from nothing, fast: worker processes fold the partitions into sorted files, and the store takes them over.
 
-This way only for a table where each key lives in one partition, which is nearly every one. A key in two of them needs
-the care of `edit`: then the whole store is to be built by the slower way.
+Only for a table where each key lives in one partition, as in nearly every table. A key in two partitions needs
+`store.apply_batch`: then the whole store is built by reading on from the log's start, which is slower.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def build(
     progress: Callable[[int, int], None],
     stopping: threading.Event,
 ) -> bool:
-    """A whole store in `folder`, at `stop`, flushed and closed again; to sync its files is left to who adopts it.
+    """A whole store in `folder`, at `stop`, flushed and closed again; `ReplicaFolder.adopt` syncs its files.
 
-    Raises Stopped when `stopping` is set. False when it can't be built this way, because a key lives in two
-    partitions; the folder is then to be thrown away.
+    Raises Stopped when `stopping` is set. False when a key lives in two partitions, so that the
+    store can't be built this way; the folder must then be deleted.
     """
     folder.mkdir(parents=True, exist_ok=True)
     jobs = _jobs(connection, identity, folder, start=start, stop=stop, memory_mb=memory_mb)
@@ -60,7 +60,7 @@ def build(
                 live_rows=fold.live_rows,
                 poison_rows=fold.poison_rows,
                 caught_up_at=result.began_ms,
-                # Whether an offset was missing is not looked at, so one may have been.
+                # Workers do not check for missing offsets, so one may have been missing.
                 holes=True,
             )
     return _taken_over(folder, identity, [Path(job.file) for job in jobs], states)
@@ -88,7 +88,7 @@ def _jobs(
 
 
 def spread(to_read: Mapping[int, int], workers: int) -> list[list[int]]:
-    """The partitions in at most so many shares, about equal in what there is to read."""
+    """The partitions in at most `workers` shares, with about equally many offsets to read."""
     shares: list[list[int]] = [[] for _ in range(min(workers, len(to_read)))]
     sizes = [0] * len(shares)
     for partition in sorted(to_read, key=lambda p: (-to_read[p], p)):
@@ -99,12 +99,12 @@ def spread(to_read: Mapping[int, int], workers: int) -> list[list[int]]:
 
 
 def usable_cpus() -> int:
-    # Not all of the machine's, where the system tells which ones are ours.
+    # On Linux only the CPUs that this process may use.
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _taken_over(folder: Path, identity: Identity, files: list[Path], states: Mapping[int, PartitionState]) -> bool:
-    """Whether the store has all rows: a key in two files leaves only one of them."""
+    """Makes the store, and says whether it has all rows: of a key in two files only one row is left."""
     store = Store(folder, readable=readable_by(codec_named(identity.value_codec)))
     try:
         store.declare(identity)
@@ -118,7 +118,7 @@ def _taken_over(folder: Path, identity: Identity, files: list[Path], states: Map
 
 
 def _work(jobs: list[Job], progress: Callable[[int, int], None], stopping: threading.Event) -> list[Folded] | None:
-    """What each worker folded, or None as soon as one has found a key in two partitions."""
+    """The result of each worker, or None as soon as one has found a key in two partitions."""
     total = sum(end - job.start[p] for job in jobs for p, end in job.stop.items())
     passed, results = [0] * len(jobs), dict[int, Folded]()
     messages: queue.SimpleQueue[tuple[int, WorkerMessage]] = queue.SimpleQueue()
@@ -145,14 +145,14 @@ def _work(jobs: list[Job], progress: Callable[[int, int], None], stopping: threa
 
 @contextmanager
 def _workers(jobs: list[Job], messages: queue.SimpleQueue[tuple[int, WorkerMessage]]) -> Iterator[None]:
-    """The jobs being done; what the workers tell is messages with their numbers. None of them outlives the block."""
+    """Runs the jobs; `messages` gets each message with the number of its worker. No worker outlives the block."""
     workers: list[subprocess.Popen[bytes]] = []
     listeners: list[threading.Thread] = []
     try:
         for number, job in enumerate(jobs):
             # Never multiprocessing: it would import the user's program again, and rocksdict hangs after a fork.
             worker = subprocess.Popen(
-                # -P: no file of the folder we happen to be in stands for a module.
+                # -P: no file of the current folder is taken for a module.
                 [sys.executable, "-P", "-m", "lastword.replica.building.fold_worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -182,7 +182,7 @@ def _listen(
 ) -> None:
     assert worker.stdin is not None  # noqa: S101
     assert worker.stdout is not None  # noqa: S101
-    # Its input stays open: the worker lives as long as this end of the pipe.
+    # Its input stays open: the worker ends when this end of the pipe is closed.
     with suppress(BrokenPipeError):
         worker.stdin.write(msgspec.json.encode(job) + b"\n")
         worker.stdin.flush()
