@@ -17,7 +17,8 @@ from lastword.core.errors import ClusterUnreachable, NotEnoughReplicas
 from lastword.core.key_partition import partition_of
 from lastword.core.row_json import Write
 from lastword.kafka.broker.local_cluster import LocalCluster
-from lastword.kafka.client.connection import Connection, translated
+from lastword.kafka.client.client_errors import translated
+from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import answer
 from lastword.kafka.client.loading import LoadStopped, load
 from lastword.kafka.client.same_topic import SameTopic

@@ -103,7 +103,7 @@ def test_an_acknowledgement_of_another_topic_is_no_acknowledgement(willing: Conn
     with pytest.raises(TopicChanged, match="was deleted during the write"):
         same.after(meant)
     create_topic(willing, topic)
-    with pytest.raises(TopicChanged, match="made anew"):
+    with pytest.raises(TopicChanged, match="made again"):
         same.after(meant)
 
 
@@ -130,7 +130,7 @@ def test_a_load_leaves_nothing_of_its_queue_in_a_topic_that_was_made_anew(willin
     # The queue waits for longer than the test takes, so only a flush would send it. The second load does not look
     # before its end.
     for look_every in (100, 10_000):
-        with pytest.raises(LoadStopped, match="made anew") as stopped:
+        with pytest.raises(LoadStopped, match="made again") as stopped:
             load(willing, topic, rows(), linger_ms=100_000, look_every=look_every)
         assert (type(stopped.value.cause), keys(willing, topic)) == (TopicChanged, [])
 

@@ -137,7 +137,7 @@ def test_a_setting_that_someone_changed_since_stays_and_is_told(
     assert entries(tmp_path) == []
 
 
-@pytest.mark.parametrize(("made_again", "fate"), [(False, "deleted"), (True, "made anew")])
+@pytest.mark.parametrize(("made_again", "fate"), [(False, "deleted"), (True, "made again")])
 def test_a_topic_that_is_gone_or_made_anew_is_left_alone_and_told(
     connection: Connection, topic_name: str, tmp_path: Path, made_again: bool, fate: str
 ) -> None:

@@ -17,12 +17,14 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from lastword.core.errors import BadInput, ClusterUnreachable
 from lastword.core.position import Position
-from lastword.kafka.client.connection import Connection, translated
+from lastword.kafka.client.client_errors import translated
+from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.messages import BATCH, MESSAGE, NO_LEADER_YET, is_record, next_batch
 
 Progress = Callable[[int, int], None]
 
-_SILENCE_S = 30
+# A read during which nothing comes for this long has lost the cluster.
+SILENCE_S = 30
 
 # Messages of one partition that follow each other in a batch, in offset order.
 Run = tuple[int, list[Any]]
@@ -30,7 +32,7 @@ Run = tuple[int, list[Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class ReadBounds:
-    """What a bounded read covers: for each partition the first offset and the one to end before."""
+    """What a bounded read covers: for each partition its first offset, and the offset that it ends before."""
 
     begins: dict[int, int]
     ends: dict[int, int]
@@ -57,18 +59,18 @@ def bounded(
     consumer.assign(assigned)
     # For each partition not yet at its end, the offset after the last record seen.
     pending = {tp.partition: span.begins[tp.partition] for tp in assigned}
-    heard_at = time.monotonic()
+    last_progress_at = time.monotonic()
     while pending:
         messages = next_batch(consumer, patience_s=0.2, batch=batch)
         before = dict(pending)
         runs = _runs_before_ends(messages, topic, span.ends, pending)
         if pending != before:
-            heard_at = time.monotonic()
-            # What is written after the end is not ours, and must not pass for a sign of life of the others.
+            last_progress_at = time.monotonic()
+            # Records after the end are not ours, and must not pass for progress of the other partitions.
             consumer.incremental_unassign([TopicPartition(topic, p) for p in before if p not in pending])
-        elif time.monotonic() - heard_at > _SILENCE_S:
+        elif time.monotonic() - last_progress_at > SILENCE_S:
             raise ClusterUnreachable(
-                f"reading {topic}: nothing came for {_SILENCE_S} s at position {Position(pending)}: "
+                f"reading {topic}: nothing came for {SILENCE_S} s at position {Position(pending)}: "
                 "is the cluster up?  lastword broker status"
             )
         if runs:
@@ -111,12 +113,12 @@ def watermarks(connection: Connection, consumer: Consumer, partition: TopicParti
     give_up_at = time.monotonic() + connection.patience_s
     while True:
         try:
-            found: tuple[int, int] = consumer.get_watermark_offsets(
+            low_and_high: tuple[int, int] = consumer.get_watermark_offsets(
                 partition, timeout=max(0.1, give_up_at - time.monotonic()), cached=False
             )
-            return found
+            return low_and_high
         except KafkaException as failure:
-            # A broker that has just come back is told a moment later that it leads the partition.
+            # A broker that has just come back learns a moment later that it leads the partition.
             if failure.args[0].code() not in NO_LEADER_YET or time.monotonic() > give_up_at:
                 raise translated(failure, f"{partition.topic}[{partition.partition}]") from None
             time.sleep(0.05)

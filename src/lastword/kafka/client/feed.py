@@ -1,5 +1,4 @@
-"""What the cluster sends for a topic to someone who follows it: committed records, where each partition has been read
-to, and the news that something needs a closer look."""
+"""Following a topic: committed records as they arrive, how far each partition is read, and signs of trouble."""
 
 from __future__ import annotations
 
@@ -13,7 +12,8 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from lastword.core.clock import now_ms
 from lastword.core.position import Position
 from lastword.core.record import Record
-from lastword.kafka.client.connection import Connection, translated
+from lastword.kafka.client.client_errors import translated
+from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.messages import BATCH, NO_GROUP, PASSING, next_batch, record_of
 
 _PAST_MOVED = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}
@@ -29,27 +29,27 @@ class LeaderEpoch(NamedTuple):
 
 @dataclass(kw_only=True)
 class FeedBatch:
-    """One look into the feed, in the order of each partition."""
+    """What one poll of the feed brought; the records of a partition are in offset order."""
 
     records: list[Record] = field(default_factory=list)
-    # For each partition that went on, the next offset: past a gap too, where the end of the partition was reached.
+    # The next offset of each partition with progress; past a gap too, if the partition was read to its end.
     reached: dict[int, int] = field(default_factory=dict)
-    # Of the last record of each partition.
+    # The epoch of the last record of each partition.
     leader_epochs: dict[int, LeaderEpoch] = field(default_factory=dict)
-    # Partitions where an offset was missing: compaction took a record, or a transaction left its marker.
+    # Partitions where an offset was missing: compaction removed a record, or a transaction left its marker.
     holes: set[int] = field(default_factory=set)
     # Partitions that are read to their end.
     at_end: set[int] = field(default_factory=set)
-    # The place asked for is not in the log any more, in the cluster's words.
+    # The position asked for is not in the log any more: the cluster's message.
     past_moved: str | None = None
-    # A broker is away, or the topic is: someone should look.
+    # A broker or the topic is away: the follower should look.
     doubtful: bool = False
-    # A moment, in ms, before which none of this was under way: what it says of an end was so at that moment or later.
+    # In ms: an end that this batch reports was the end at this moment or later.
     not_before: int = 0
 
 
 class Feed:
-    """A consumer assigned by hand. It stores nothing: where to go on is the caller's to know."""
+    """A consumer assigned by hand. It commits nothing: the caller knows where to go on."""
 
     def __init__(self, connection: Connection, topic: str) -> None:
         self._topic = topic
@@ -58,24 +58,24 @@ class Feed:
         self._drained_at = now_ms()
         self._consumer = connection.consumer(
             enable_partition_eof=True,
-            # The broker answers as soon as there is something, whatever this says; when idle it is asked less often.
+            # The broker answers at once when it has a record; when idle, it is asked less often.
             fetch_wait_max_ms=100,
             fetch_queue_backoff_ms=5,
             error_cb=self._on_error,
         )
 
     def add(self, position: Mapping[int, int], leader_epochs: Mapping[int, LeaderEpoch]) -> None:
-        """Feeds these partitions too, from here on; with the epoch the broker notices a log that was truncated."""
-        wanted = []
+        """Adds partitions, from a position on; with the epoch the broker notices a log that was truncated."""
+        assignment = []
         for partition, offset in position.items():
             epoch = leader_epochs.get(partition)
             if epoch is None:
-                wanted.append(TopicPartition(self._topic, partition, offset))
+                assignment.append(TopicPartition(self._topic, partition, offset))
             else:
-                # From the record that has the epoch: what lies between it and the position is not for us to see, and
-                # may have been written under a later leader.
-                wanted.append(TopicPartition(self._topic, partition, epoch.end, leader_epoch=epoch.number))
-        self._consumer.incremental_assign(wanted)
+                # From the record with the epoch: what lies between it and the position is hidden from us, and may
+                # have been written under a later leader.
+                assignment.append(TopicPartition(self._topic, partition, epoch.end, leader_epoch=epoch.number))
+        self._consumer.incremental_assign(assignment)
         self._next.update(position)
 
     @property
@@ -83,46 +83,46 @@ class Feed:
         return frozenset(self._next)
 
     def poll(self, patience_s: float) -> FeedBatch:
-        """What came within `patience_s`; at once when there is something."""
-        heard = FeedBatch(not_before=self._drained_at)
+        """What came within `patience_s`; returns at once when there is something."""
+        batch = FeedBatch(not_before=self._drained_at)
         last: dict[int, Any] = {}
         upcoming = self._next
         asked_at = now_ms()
         messages = next_batch(self._consumer, patience_s=patience_s)
         if len(messages) < BATCH:
-            # Nothing is waiting. The time from before the question, because this process may be stopped at any line.
+            # Nothing is left. The time from before the poll, because this process may be stopped at any line.
             self._drained_at = asked_at
         for message in messages:
             error = message.error()
             if error is None:
                 partition, offset = message.partition(), message.offset()
                 if offset != upcoming[partition]:
-                    heard.holes.add(partition)
+                    batch.holes.add(partition)
                 upcoming[partition] = offset + 1
                 last[partition] = message
-                heard.records.append(record_of(message, partition, offset))
-                heard.at_end.discard(partition)
+                batch.records.append(record_of(message, partition, offset))
+                batch.at_end.discard(partition)
             elif error.code() == KafkaError._PARTITION_EOF:
-                self._note_end(heard, message.partition(), message.offset())
+                self._note_end(batch, message.partition(), message.offset())
             else:
-                self._note_trouble(heard, message.partition(), error)
+                self._note_trouble(batch, message.partition(), error)
         for partition, message in last.items():
-            heard.reached[partition] = upcoming[partition]
+            batch.reached[partition] = upcoming[partition]
             epoch = message.leader_epoch()
             if epoch is not None:
-                heard.leader_epochs[partition] = LeaderEpoch(epoch, upcoming[partition])
-        heard.doubtful, self._doubtful = heard.doubtful or self._doubtful, False
-        return heard
+                batch.leader_epochs[partition] = LeaderEpoch(epoch, upcoming[partition])
+        batch.doubtful, self._doubtful = batch.doubtful or self._doubtful, False
+        return batch
 
     def ends(self) -> Position:
-        """The high watermarks as the last fetches told them."""
-        known = {}
+        """The high watermarks that came with the last fetches."""
+        ends = {}
         for partition in self._next:
-            # Cached: asks nobody.
+            # Cached: sends no request.
             _, high = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True)
             if high >= 0:
-                known[partition] = high
-        return Position(known)
+                ends[partition] = high
+        return Position(ends)
 
     def close(self) -> None:
         with suppress(KafkaException, RuntimeError):
@@ -134,20 +134,20 @@ class Feed:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _note_end(self, heard: FeedBatch, partition: int, end: int) -> None:
+    def _note_end(self, batch: FeedBatch, partition: int, end: int) -> None:
         if end > self._next[partition]:
-            # Nothing that we may read was left before the end: aborted, a marker, or compacted away.
-            heard.holes.add(partition)
-            self._next[partition] = heard.reached[partition] = end
-        heard.at_end.add(partition)
+            # No record before the end is for us: aborted, a marker, or compacted away.
+            batch.holes.add(partition)
+            self._next[partition] = batch.reached[partition] = end
+        batch.at_end.add(partition)
 
-    def _note_trouble(self, heard: FeedBatch, partition: int, error: KafkaError) -> None:
+    def _note_trouble(self, batch: FeedBatch, partition: int, error: KafkaError) -> None:
         if error.code() == NO_GROUP:
             return
         if error.code() in _PAST_MOVED:
-            heard.past_moved = f"{self._topic}[{partition}]: {error.str()}"
+            batch.past_moved = f"{self._topic}[{partition}]: {error.str()}"
         elif error.code() in PASSING or error.code() in _GONE:
-            heard.doubtful = True
+            batch.doubtful = True
         else:
             raise translated(error, f"following {self._topic}[{partition}]")
 

@@ -10,7 +10,8 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicP
 from confluent_kafka.admin import AdminClient
 
 from lastword.core.position import Position
-from lastword.kafka.client.connection import Connection, translated
+from lastword.kafka.client.client_errors import translated
+from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import answer
 
 
@@ -19,8 +20,8 @@ class GroupNow:
     """A group beside one topic."""
 
     members: int
-    has_topic: bool  # a member reads a partition of it
-    committed: Position  # empty where nothing is
+    has_topic: bool  # a member reads a partition of the topic
+    committed: Position  # empty where nothing is committed
 
 
 def groups_now(
@@ -30,9 +31,9 @@ def groups_now(
     partitions: Collection[int],
     choose: Callable[[Iterable[str]], Collection[str]],
 ) -> dict[str, GroupNow]:
-    """The groups that `choose` takes of all names, by name; LastwordError when the cluster does not list them.
+    """The groups that `choose` picks from all names, by name; LastwordError when the cluster does not list them.
 
-    A topic without partitions, which is none, has no groups.
+    Without partitions there is no topic, and so no group.
     """
     patience_s = connection.patience_s
     listed = answer(admin.list_consumer_groups(request_timeout=patience_s), "listing the consumer groups")
@@ -49,13 +50,13 @@ def groups_now(
         )[name]
         for name in names
     }
-    found = {}
+    groups = {}
     for name in names:
         try:
-            found[name] = _group(topic, described[name].result(), asked[name].result())
+            groups[name] = _group(topic, described[name].result(), asked[name].result())
         except KafkaException:
-            continue  # gone since it was listed, or not ours to see
-    return found
+            continue  # deleted since it was listed, or hidden from this user
+    return groups
 
 
 def _group(topic: str, description: Any, offsets: Any) -> GroupNow:

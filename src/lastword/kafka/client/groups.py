@@ -9,7 +9,8 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 
 from lastword.core.errors import BadInput, ClusterUnreachable, LastwordError
 from lastword.core.position import Position
-from lastword.kafka.client.connection import Connection, translated
+from lastword.kafka.client.client_errors import translated
+from lastword.kafka.client.connection import Connection
 
 _TAKEN = (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.REBALANCE_IN_PROGRESS, KafkaError.NON_EMPTY_GROUP)
 # While the cluster makes its topic of groups, or moves a part of it to another broker.
@@ -21,7 +22,7 @@ _PASSING = (
 
 
 class GroupPosition:
-    """Where a group stands that has no members of its own."""
+    """The committed position of a group that has no members of its own."""
 
     def __init__(self, connection: Connection, group: str) -> None:
         if not group:
@@ -29,11 +30,11 @@ class GroupPosition:
         self._group = group
         self._connection = connection
         self._patience_s = connection.patience_s
-        # Not a consumer: that one can't be told how long to wait for the group's coordinator.
+        # Not a consumer: a consumer can't be given a time limit for finding the group's coordinator.
         self._admin = connection.admin()
 
     def commit(self, positions: Mapping[str, Position]) -> None:
-        """Commits a position of each topic and returns when it is kept; what an error leaves out may be tried again."""
+        """Commits a position of each topic and returns when Kafka has it; after an error it may be called again."""
         places = [
             TopicPartition(topic, partition, offset)
             for topic, position in positions.items()
@@ -50,15 +51,15 @@ class GroupPosition:
             time.sleep(0.1)
 
     def _refused(self, asked: list[ConsumerGroupTopicPartitions]) -> tuple[KafkaError, str] | None:
-        """The first error and the place it is about; None when all was taken."""
+        """The first error and its partition; None when everything was committed."""
         try:
             answers = self._admin.alter_consumer_group_offsets(asked, request_timeout=self._patience_s)
-            kept = answers[self._group].result()
+            committed = answers[self._group].result()
         except KafkaException as failure:
-            # A client that has asked while the cluster was away never finds the group's coordinator again.
+            # A client that asked while the cluster was away never finds the group's coordinator again.
             self._admin = self._connection.admin()
             return failure.args[0], ""
-        errors = ((p.error, f", {p.topic}[{p.partition}]") for p in kept.topic_partitions if p.error is not None)
+        errors = ((p.error, f", {p.topic}[{p.partition}]") for p in committed.topic_partitions if p.error is not None)
         return next(errors, None)
 
     def _error(self, error: KafkaError, place: str) -> LastwordError:

@@ -1,4 +1,4 @@
-"""The settings of topics in the cluster: the value in force, who set it, and how to change it.
+"""The settings of topics and brokers in force now: their values, who set them, and changing them.
 
 They are in this room and not in `kafka.topics`, because a writer must explain why Kafka refused its record.
 """
@@ -16,14 +16,14 @@ from confluent_kafka.admin import AdminClient
 
 from lastword.core.errors import AlterRefused
 from lastword.kafka.client.admin_types import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
-from lastword.kafka.client.connection import translated
+from lastword.kafka.client.client_errors import translated
 
 Origin = Literal["topic", "broker", "default"]
 
 _PATIENCE_S = 30
 _SPREAD_PATIENCE_S = 5
 
-# After one of these the settings are certainly as they were. After any other failure nobody knows.
+# After one of these errors the settings are unchanged. After any other error that is not certain.
 _REFUSALS = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "it needs the right AlterConfigs on the topic",
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: "it needs the right AlterConfigs on the topic",
@@ -32,7 +32,7 @@ _REFUSALS = {
 }
 
 # After one of these a broker's settings are unknown: the broker did not answer, or we lack the right DescribeConfigs.
-_UNTOLD = {
+_HIDDEN = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError.REQUEST_TIMED_OUT,
     KafkaError.NETWORK_EXCEPTION,
@@ -89,7 +89,7 @@ def broker_settings(admin: AdminClient, brokers: Iterable[int]) -> dict[int, dic
         try:
             settings[broker] = {name: entry.value or "" for name, entry in future.result().items()}
         except KafkaException as failure:
-            if failure.args[0].code() not in _UNTOLD:
+            if failure.args[0].code() not in _HIDDEN:
                 raise translated(failure, f"settings of broker {broker}") from None
     return settings
 
@@ -100,10 +100,10 @@ class TopicNow(NamedTuple):
 
 
 def topics_now(admin: AdminClient, names: list[str]) -> dict[str, TopicNow]:
-    """What these topics are, by one question; NotFound when one is not there."""
+    """Identity and partitions of these topics, by one request; NotFound when one of them does not exist."""
     asked = admin.describe_topics(TopicCollection(names), request_timeout=_PATIENCE_S)
-    found = {name: answer(asked[name], f"topic {name!r}") for name in names}
-    return {name: TopicNow(str(topic.topic_id), len(topic.partitions)) for name, topic in found.items()}
+    topics = {name: answer(asked[name], f"topic {name!r}") for name in names}
+    return {name: TopicNow(str(topic.topic_id), len(topic.partitions)) for name, topic in topics.items()}
 
 
 def topic_identity(admin: AdminClient, topic: str) -> str:
@@ -111,7 +111,7 @@ def topic_identity(admin: AdminClient, topic: str) -> str:
 
 
 def alter_settings(admin: AdminClient, topic: str, changes: Mapping[str, str | None]) -> None:
-    """Sets the given values on the topic, all or none; None removes one from the topic, set or not."""
+    """Sets the given values on the topic, all or none; None removes a setting from the topic."""
     entries = [_operation(name, value) for name, value in changes.items()]
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
     try:
@@ -119,10 +119,10 @@ def alter_settings(admin: AdminClient, topic: str, changes: Mapping[str, str | N
     except KafkaException as failure:
         error = failure.args[0]
         if error.code() in _REFUSALS:
-            wanted = ", ".join(
+            changed = ", ".join(
                 f"{name}={value}" if value is not None else f"no {name}" for name, value in changes.items()
             )
-            raise AlterRefused(f"{topic}: can't set {wanted} ({error.str()}): {_REFUSALS[error.code()]}") from None
+            raise AlterRefused(f"{topic}: can't set {changed} ({error.str()}): {_REFUSALS[error.code()]}") from None
         raise translated(failure, f"settings of {topic}") from None
     _await_spread(admin, topic, changes)
 
@@ -149,8 +149,8 @@ def _operation(name: str, value: str | None) -> ConfigEntry:
 
 
 def _await_spread(admin: AdminClient, topic: str, changes: Mapping[str, str | None]) -> None:
-    # The controller acknowledges before the brokers have heard of it. The change is certain by then, so this wait
-    # ends without a word: it only lets whoever looks next see what was asked for.
+    # The controller acknowledges before the brokers know the change. The change is certain by then, so no error ends
+    # this wait: it only lets the next command see the new values.
     give_up_at = time.monotonic() + _SPREAD_PATIENCE_S
     while time.monotonic() < give_up_at:
         present = settings_now(admin, topic)
@@ -160,7 +160,7 @@ def _await_spread(admin: AdminClient, topic: str, changes: Mapping[str, str | No
 
 
 def _same(shown: str | None, given: str | None) -> bool:
-    """Whether the broker shows what it was given: it may spell a number in another way."""
+    """Whether the broker shows the given value: it may spell a number in another way."""
     try:
         return shown == given or float(shown or "") == float(given or "")
     except ValueError:

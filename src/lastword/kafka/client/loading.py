@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -12,23 +13,22 @@ from confluent_kafka.admin import AdminClient
 from lastword.core.errors import LastwordError, TopicChanged, WriteFailed
 from lastword.core.record import NUDGE_KEY
 from lastword.core.row_json import Write
-from lastword.kafka.client.connection import Connection, translated
+from lastword.kafka.client.client_errors import translated
+from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import settings_now
 from lastword.kafka.client.same_topic import SameTopic
 from lastword.kafka.client.write_failures import WriteFailures, fatal_cause
-from lastword.kafka.client.writing import MAX_RECORD_BYTES, check_key
+from lastword.kafka.client.writing import BULK_SETTINGS, LOOK_EVERY_S, check_key, produce_when_there_is_room
 
 _BATCH_BYTES = 1_000_000
 _BATCH_FRAME_BYTES = 100
-# How often a load that waits for the cluster has the topic looked at.
-_LOOK_S = 1.0
 
 
 class LoadStopped(LastwordError):
-    """A load ended early: `acknowledged` records are kept."""
+    """A load ended early: `acknowledged` records are in the topic."""
 
-    def __init__(self, cause: LastwordError, told: str, acknowledged: int) -> None:
-        super().__init__(f"{cause}; {told}")
+    def __init__(self, cause: LastwordError, advice: str, acknowledged: int) -> None:
+        super().__init__(f"{cause}; {advice}")
         self.cause = cause
         self.exit_code = cause.exit_code
         self.acknowledged = acknowledged
@@ -46,9 +46,9 @@ def load(
 ) -> int:
     """Writes all and returns how many were acknowledged; a broker may restart meanwhile, within `patience_s`.
 
-    A mistake in `writes` stops it: what came before is flushed first, and LoadStopped says how much that was. After
-    every `look_every` records it looks for failures and tells the progress; where `writes` take their time, that and
-    `linger_ms` should be small.
+    A mistake in `writes` stops the load: the records before it are flushed first, and LoadStopped says how many. After
+    every `look_every` records it looks for failures and reports the progress; for slow `writes` choose small values of
+    `look_every` and `linger_ms`.
     """
     same = SameTopic(connection, topic, patience_s=patience_s)
     meant = same.before()
@@ -56,15 +56,12 @@ def load(
     producer = connection.producer(
         linger_ms=linger_ms,
         batch_size=_batch_bytes(same.admin, topic),
-        queue_buffering_max_messages=500_000,
-        queue_buffering_max_kbytes=512 * 1024,
-        message_max_bytes=MAX_RECORD_BYTES,
         message_timeout_ms=int(patience_s * 1000),
-        compression_type="lz4",
-        # A callback for each success would cost a third of the speed; what is not reported as failed after a flush
-        # was acknowledged.
+        # A callback for each success would cost a third of the speed. A record that is not reported as failed after a
+        # flush was acknowledged.
         delivery_report_only_error=True,
         on_delivery=lambda error, message: failed.append((error, message)),
+        **BULK_SETTINGS,
     )
 
     def look() -> None:
@@ -85,7 +82,7 @@ def load(
     except KeyboardInterrupt:
         mistake = _interrupted()
     except TopicChanged as failure:
-        # This comes first: no record counts as acknowledged then, whatever else was wrong.
+        # Comes before all other errors: no record counts as acknowledged then.
         mistake = failure
     except LastwordError as failure:
         mistake = mistake or failure
@@ -107,21 +104,22 @@ def _send(
     look: Callable[[], None],
     progress: Callable[[int], None] | None,
 ) -> tuple[int, LastwordError | None]:
-    """How many were queued, up to the end of `writes`, the first mistake in them or the first failure to send."""
+    """How many records were queued: up to the end of `writes`, the first mistake in them or the first failure."""
     sent, produce = 0, producer.produce
     try:
         for write in writes:
             key = write.key
-            # Asked here first: a call for each of a million good keys would cost a tenth of the speed.
+            # Checked here first: a call for each of a million good keys would cost a tenth of the speed.
             if not key or key == NUDGE_KEY:
                 check_key(key)
             try:
                 if write.headers:
                     produce(topic, write.value, key, headers=list(write.headers))
-                else:  # the keyword alone, with nothing in it, would cost a third of the call
+                else:  # even empty headers would cost a third of the call
                     produce(topic, write.value, key)
             except BufferError:
-                _wait_for_room(producer, topic, write, look)
+                again = partial(produce, topic, write.value, key, headers=list(write.headers))
+                produce_when_there_is_room(producer, again, look)
             sent += 1
             if sent % look_every == 0:
                 producer.poll(0)
@@ -148,46 +146,34 @@ def _interrupted() -> LastwordError:
 
 
 def _acknowledged(topic: str, sent: int, lost: int, mistake: LastwordError | None) -> int:
-    """How many of those sent were acknowledged: all of them, or an error that says how many."""
+    """How many records were acknowledged: all that were sent, or an error that says how many."""
     if isinstance(mistake, TopicChanged):
-        told = f"how many of the {sent} records sent are in the topic is not known: load all of them again"
-        raise LoadStopped(mistake, told, 0)
+        advice = f"how many of the {sent} records sent are in the topic is not known: load all of them again"
+        raise LoadStopped(mistake, advice, 0)
     if lost:
-        # Not the first so many: partitions fail each in its own time.
-        told = f"{sent - lost} of the {sent} records sent were acknowledged: put that right and load all of them again"
-        raise LoadStopped(mistake or WriteFailed(f"writing to {topic}: no answer in time"), told, sent - lost)
+        # Not the first of them: each partition fails at its own time.
+        advice = (
+            f"{sent - lost} of the {sent} records sent were acknowledged: put that right and load all of them again"
+        )
+        raise LoadStopped(mistake or WriteFailed(f"writing to {topic}: no answer in time"), advice, sent - lost)
     if mistake is not None:
         raise LoadStopped(mistake, f"the {sent} records before it were acknowledged", sent)
     return sent
 
 
 def _batch_bytes(admin: AdminClient, topic: str) -> int:
-    """As large as a batch may be: the topic's limit is for a batch, and ours would be refused as a whole."""
+    """The largest batch that the topic takes: its limit is for a batch, and a larger one is refused as a whole."""
     try:
         limit = int(settings_now(admin, topic)["max.message.bytes"].value)
     except LastwordError:
-        # Without the right to see the settings, what most topics take.
+        # Without the right to see the settings: a size that most topics take.
         return _BATCH_BYTES
     return max(1, min(_BATCH_BYTES, limit - _BATCH_FRAME_BYTES))
 
 
-def _wait_for_room(producer: Producer, topic: str, write: Write, look: Callable[[], None]) -> None:
-    """Queues a record as soon as the full queue has room for it: in its turn, before any later one."""
-    look_at = time.monotonic() + _LOOK_S
-    while True:
-        producer.poll(0.05)
-        try:
-            producer.produce(topic, write.value, write.key, headers=list(write.headers))
-            return
-        except BufferError:
-            if time.monotonic() >= look_at:
-                look()
-                look_at = time.monotonic() + _LOOK_S
-
-
 def _flush(producer: Producer, timeout_s: float, look: Callable[[], None]) -> None:
-    """Sends what is queued; looks at the topic before, and again about once a second."""
+    """Sends what is queued; looks at the topic first, and again about once a second."""
     give_up_at = time.monotonic() + timeout_s
     while len(producer) and time.monotonic() < give_up_at:
         look()
-        producer.flush(_LOOK_S)
+        producer.flush(LOOK_EVERY_S)

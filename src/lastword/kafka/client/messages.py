@@ -1,4 +1,4 @@
-"""What a consumer gives: messages as records, and what the notices among them mean."""
+"""What a consumer returns: messages as records, and the meaning of the notices among them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from lastword.core.errors import PositionGone
 from lastword.core.record import Headers, Record
-from lastword.kafka.client.connection import translated
+from lastword.kafka.client.client_errors import translated
 
 BATCH = 10_000
 
-# For its methods by name; as the stubs have it, even a record may be without partition and offset.
+# Untyped, to call its methods by name: for the stubs even a record may lack a partition and an offset.
 MESSAGE: Any = Message
 
 # The headers of a message: pairs, or None. Not called as a method: when a name is not UTF-8, the client gives the
@@ -22,7 +22,7 @@ MESSAGE: Any = Message
 # after a call from Python it would come up in some later line.
 _headers: Callable[[Any], Any] = partial(MESSAGE.headers)
 
-# What a broker says of a partition that is known to exist, while it is not told yet who leads it.
+# The errors of a broker for a partition that exists, until the broker learns who leads the partition.
 NO_LEADER_YET = {
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
@@ -32,10 +32,10 @@ NO_LEADER_YET = {
     KafkaError.OFFSET_NOT_AVAILABLE,
 }
 
-# The client looks for the coordinator of a group that we do not use: who has no right to it reads all the same.
+# The client looks for the coordinator of a group that we do not use: reading works without the right to that group.
 NO_GROUP = KafkaError.GROUP_AUTHORIZATION_FAILED
 
-# What comes among the records and goes again by itself: the end of a partition for now, a broker that is away.
+# Notices among the records that pass by themselves: the present end of a partition, a broker that is away.
 PASSING = NO_LEADER_YET - {KafkaError.UNKNOWN_TOPIC_OR_PART} | {
     KafkaError._PARTITION_EOF,
     KafkaError._TRANSPORT,
@@ -99,5 +99,5 @@ def _headers_with_damage(message: Any) -> Headers:
 
 
 def _name(pair: Any) -> str:
-    # Such a name is not even None: asking for it would end the process, and only its text can be looked at.
+    # Such a name is not even None: taking it out of the pair would crash the process. Only its text is safe.
     return "\ufffd" if repr(pair).startswith("(<NULL>") else str(pair[0])

@@ -19,6 +19,7 @@ from lastword.core.position import Position
 from lastword.core.record import Headers, Record
 from lastword.core.split_keys import merged
 from lastword.kafka.client.bounded_read import (
+    SILENCE_S,
     Progress,
     ReadBounds,
     Run,
@@ -33,7 +34,6 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.messages import BATCH, MESSAGE, headers_of, is_record, next_batch, record_of
 
 _LOOK_AGAIN_S = 5
-_SILENCE_S = 30
 
 # Large fetches and a deep queue: a bounded read wants throughput, and it is over soon.
 _BULK: dict[str, Any] = {
@@ -61,14 +61,14 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ReadQueue:
-    """How much a bulk read may hold that was fetched and not taken yet, and how much it takes at a time."""
+    """How many fetched records a bulk read may hold, and how many it takes at a time."""
 
     records: int = _BULK["queued_min_messages"]
     kbytes: int = 64 * 1024
     batch: int = BATCH
 
     def settings(self) -> dict[str, Any]:
-        # A fetch is asked for while there is room, and comes on top of what is queued: so it is a part of it only.
+        # A fetch begins while there is room, and comes on top of what is queued: so it is small beside the queue.
         fetch_bytes = min(_BULK["fetch_message_max_bytes"], max(64 * 1024, self.kbytes * 1024 // 32))
         return {
             **_BULK,
@@ -91,7 +91,7 @@ class FoldedTable:
 
 
 def log_bounds(connection: Connection, topic: str) -> tuple[Position, Position]:
-    """The first offset kept and the last stable offset of every partition."""
+    """The first offset and the last stable offset of every partition."""
     with _consumer(connection) as consumer:
         return bounds(connection, consumer, topic)
 
@@ -108,7 +108,7 @@ def read_log(
     """The committed records from `start` (or the log's start) up to `stop` (or the last stable offsets), in batches.
 
     Within a partition in offset order. Partitions that `start` does not name are read from their first record.
-    `progress` is told (offsets passed, offsets in all) before the first fetch and after each batch.
+    `progress` gets (offsets passed, offsets in all) before the first fetch and after each batch.
     """
     with _consumer(connection, **_BULK) as consumer:
         first, last = bounds(connection, consumer, topic)
@@ -126,23 +126,23 @@ def read_log(
 def read_to_end(
     connection: Connection, topic: str, partition: int, *, start: int | None = None
 ) -> Generator[Record, None, None]:
-    """The committed records of one partition from an offset, or its first, up to its end: the quick way to a few.
+    """The committed records of one partition, from `start` or its first record to its end: quick for few records.
 
     PositionGone when the log does not have that offset.
     """
     message: Any
     with _consumer(connection, enable_partition_eof=True, fetch_wait_max_ms=10) as consumer:
-        # First a connection that stays: a question to the first broker is lost when that turns out to be one of the
-        # cluster's, and librdkafka asks again after 0.7 s.
+        # First a connection that stays: librdkafka drops the first connection once it knows the brokers of the cluster.
+        # A request on it is lost, and is sent again only after 0.7 s.
         connection.reach(consumer)
-        # A leader that is new may show an earlier end to who fetches, and tells it to nobody who asks.
+        # A new leader may send an earlier end with a fetch than the end that it answers here.
         first, end = watermarks(connection, consumer, TopicPartition(topic, partition))
         consumer.assign([TopicPartition(topic, partition, first if start is None else start)])
         while True:
-            message = consumer.poll(_SILENCE_S)
+            message = consumer.poll(SILENCE_S)
             if message is None:
                 raise ClusterUnreachable(
-                    f"reading {topic}[{partition}]: nothing came for {_SILENCE_S} s: "
+                    f"reading {topic}[{partition}]: nothing came for {SILENCE_S} s: "
                     "is the cluster up?  lastword broker status"
                 )
             if is_record(message, topic):
@@ -160,12 +160,12 @@ def read_columns(
     queue: ReadQueue,
     progress: Progress | None = None,
 ) -> Iterator[list[Columns]]:
-    """What `read_log` reads, for those who want millions a second: each batch as columns, a partition at a time.
+    """What `read_log` reads, for millions of records a second: each batch as columns, a partition at a time.
 
-    The bounds are trusted: both name the same partitions, and no offset is asked of the cluster.
+    The bounds are not checked: both must name the same partitions, and offsets that the log has.
     """
     with _consumer(connection, **queue.settings()) as consumer:
-        # Asked only for its errors: a cluster that is away says so at once, and not after a long silence.
+        # Only for its errors: a cluster that is away shows at once, and not after a long silence.
         connection.topic(topic, consumer)
         span = ReadBounds(begins=dict(start), ends=dict(stop), from_log_start=frozenset())
         for runs in bounded(consumer, topic, span, progress, queue.batch):
@@ -180,9 +180,9 @@ def fold_topic(
     all_partitions: bool = True,
     progress: Progress | None = None,
 ) -> FoldedTable:
-    """The table at the last stable offsets, in memory.
+    """The table at the last stable offsets, in memory: the fold of `core/fold.py` without comparing offsets.
 
-    With `key` only that key is kept, and without `all_partitions` only the partition is read where murmur2 puts it.
+    With `key` only that key is folded; without `all_partitions` only the partition is read where murmur2 puts the key.
     """
     with _consumer(connection, **_BULK) as consumer, no_cyclic_garbage():
         first, last = bounds(connection, consumer, topic)
@@ -198,8 +198,8 @@ def fold_topic(
                 elif record.value is None and len(newest) == 1:
                     newest[record.partition].pop(record.key, None)
                 elif key is None or record.key == key:
-                    # Within a partition records arrive in offset order, so the last one seen is the newest. Tombstones
-                    # too: in another partition the key may have a row.
+                    # Within a partition records arrive in offset order, so the last one is the newest. Tombstones stay
+                    # until the end: in another partition the key may have a row.
                     newest[record.partition][record.key] = record
     rows, split, deleted = merged(newest)
     return FoldedTable(
@@ -234,7 +234,7 @@ def follow(connection: Connection, topic: str, *, start: Position | None = None)
 
 
 def _follow_added_partitions(connection: Connection, consumer: Consumer, topic: str, known: dict[int, int]) -> None:
-    """Takes partitions that were added since; NotFound when the topic is gone, and patience when the cluster is."""
+    """Follows partitions that were added; NotFound when the topic is gone, nothing while the cluster is away."""
     try:
         added = [p for p in connection.topic(topic, consumer).partitions if p not in known]
     except ClusterUnreachable:
@@ -281,7 +281,7 @@ def _consumer(connection: Connection, **settings: object) -> Iterator[Consumer]:
 
 @contextmanager
 def no_cyclic_garbage() -> Iterator[None]:
-    """Collector off: a fold makes millions of tuples and not one cycle, and scanning them costs a third of the time."""
+    """Turns the garbage collector off, a third of the time: a fold makes millions of tuples and not one cycle."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Which topic a write is meant for: a topic may be deleted, and another one made under its name.
+"""Which topic a write is meant for: a topic may be deleted, and another topic created under its name.
 
 Kafka's clients name a topic in a write by its name alone, so the id is asked for beside the write. An id is never used
 twice: if the topic has the id that is meant after an acknowledgement, it had the id during the whole write, as the
@@ -20,9 +20,9 @@ from lastword.core.errors import ClusterUnreachable, NotFound, TopicChanged
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import answer
 
-# A look this young is not repeated before a write: in a row of writes the look after one serves the next.
+# A look this recent is not repeated before a write: the look after one write serves the next write.
 _FRESH_S = 0.02
-# A cluster that answers later is left to the write itself, which waits for longer.
+# If the cluster does not answer in this time, the write goes on: it waits for longer.
 _BEFORE_S = 1.0
 _GLIMPSE_S = 0.05
 # A question goes to the broker that the client takes for the controller. Seconds after a broker's death that may be
@@ -30,7 +30,7 @@ _GLIMPSE_S = 0.05
 # another broker; each time with twice the patience, because the cluster may only be slow.
 _FIRST_ASK_S = 1.0
 
-# How long a topic is new, and for how long another answer about a new one is asked for again.
+# How long a topic counts as new, and for how long an unexpected answer about a new topic is asked for again.
 _NEW_S = 5.0
 _AGAIN_S = 1.0
 
@@ -41,7 +41,7 @@ class SameTopic:
     def __init__(
         self, connection: Connection, topic: str, *, patience_s: float, meant: Callable[[], str | None] | None = None
     ) -> None:
-        """`meant` gives the id of the topic that is meant now; without it the first one seen is meant."""
+        """`meant` gives the id of the topic that is meant now; without it the first topic seen is meant."""
         self.admin = connection.admin()
         connection.topic(topic, self.admin)
         self._topic = topic
@@ -71,7 +71,7 @@ class SameTopic:
             raise self._gone()
         if found != meant:
             raise TopicChanged(
-                f"{self._topic} was deleted and made anew (its id was {meant}, now it is {found}): nothing was "
+                f"{self._topic} was deleted and made again (its id was {meant}, now it is {found}): nothing was "
                 "written; open the table again to write to the new topic"
             )
         return meant
@@ -91,7 +91,7 @@ class SameTopic:
                 f"writing to {self._topic}: acknowledged, but no answer whether the topic is still the same: {failure}"
             ) from None
         if found != meant:
-            became = "deleted" if not found else f"deleted and made anew (its id is {found} now)"
+            became = "deleted" if not found else f"deleted and made again (its id is {found} now)"
             raise TopicChanged(
                 f"{self._topic} was {became} during the write: the write is lost or in the new topic; read the row"
             )

@@ -1,8 +1,9 @@
-"""Transactions under one id: what is written in one is there as a whole or not at all, for whoever reads committed.
+"""Transactions under one id: readers of committed data see all records of a transaction, or none.
 
 librdkafka sends the request EndTxn again after a broken connection or a timeout. The first copy may arrive late and end
-the next transaction in its middle: both have the same epoch, so the broker can't tell. So a producer that may have sent
-EndTxn twice begins nothing more. Its successor takes the id, which raises the epoch: the broker refuses the late copy.
+the next transaction in its middle: both have the same epoch, so the broker sees no difference. So a producer that may
+have sent EndTxn twice begins no other transaction. Its successor takes the id, which raises the epoch: the broker
+refuses the late copy.
 """
 
 from __future__ import annotations
@@ -11,29 +12,31 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer, libversion
 
 from lastword.core.errors import Fenced, LastwordError
-from lastword.kafka.client.connection import FENCED, Connection, translated
-from lastword.kafka.client.writing import MAX_RECORD_BYTES
+from lastword.kafka.client.client_errors import FENCED, translated
+from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.writing import BULK_SETTINGS, produce_when_there_is_room
 
-# What a process that died left open hides later records from readers for so long, unless its successor comes first.
+# A transaction that a dead process left open hides later records from readers for this long, unless its successor
+# comes first.
 TIMEOUT_S = 30.0
-
 
 RecordFields = tuple[str, bytes | None, bytes | None, list[tuple[str, bytes]] | None, int]
 
 
 class OutgoingRecord(NamedTuple):
-    """A record to write. Whoever writes millions gives tuples of the same fields."""
+    """A record to write. For millions of records, a plain tuple of the same fields is faster."""
 
     topic: str
     value: bytes | None
     key: bytes | None = None
     headers: list[tuple[str, bytes]] | None = None
-    partition: int = -1  # by the key
+    partition: int = -1  # -1: by the key
 
 
 class _Epoch(NamedTuple):
@@ -50,7 +53,7 @@ class _Epoch(NamedTuple):
 class _RequestLog:
     """A logger for librdkafka: collects the results of EndTxn requests, and the epoch of the producer.
 
-    Nothing else tells them in time: statistics come at intervals, and the error callback misses most disconnects.
+    Nothing else has them in time: statistics come at intervals, and the error callback misses most disconnects.
     """
 
     _RESULT = re.compile(r"EndTxn returned (\w+) in state")
@@ -69,29 +72,29 @@ class _RequestLog:
 
 
 class Transactions:
-    """The only writer under its id: whoever takes the id later completes or aborts what is open and ends this one."""
+    """The only writer under its id: a later one that takes the id ends what is open, and fences this one off."""
 
     def __init__(self, connection: Connection, name: str, *, batch_bytes: int = 1024**2) -> None:
-        """Takes the id; on return nothing that was written under it before is open any more."""
+        """Takes the id; on return no earlier transaction of the id is open."""
         self._connection = connection
         self._name = name
         self._batch_bytes = batch_bytes
-        self._turn = threading.Lock()  # of whoever writes: there is one transaction at a time
+        self._turn = threading.Lock()  # one transaction at a time
         self._patience_s = max(TIMEOUT_S, connection.patience_s)
         # Whether an EndTxn of this producer may still be on its way to the broker.
         self._may_end_late = False
-        # Another process had the id after this one: no transaction begins here any more.
+        # Another process took the id after this one: no transaction begins here any more.
         self._is_fenced = False
-        # None after the end.
+        # None after `close`.
         self._producer: Producer | None = None
         self._requests = _RequestLog()
-        with self._told("taking the transactional id"):
+        with self._translated("taking the transactional id"):
             self._producer, self._requests = self._take_id()
 
     def write(self, records: Iterable[RecordFields], last: OutgoingRecord) -> int:
-        """Writes all of it in one transaction and returns the offset of `last` once it is committed.
+        """Writes all records in one transaction and returns the offset of `last` once it is committed.
 
-        After an error nobody knows whether it was committed: whoever takes the id anew can tell.
+        After an error the transaction may be committed or not: that is known after the id is taken again.
         """
         offsets: list[int] = []
 
@@ -99,7 +102,7 @@ class Transactions:
             if error is None:
                 offsets.append(message.offset())
 
-        with self._turn, self._told("a transaction"):
+        with self._turn, self._translated("a transaction"):
             if self._is_fenced:
                 raise self._fenced()
             if self._may_end_late:
@@ -125,9 +128,8 @@ class Transactions:
         return offsets[0]
 
     def close(self) -> None:
-        """Ends its connections at once. Whoever takes the id next aborts what is still open, or the broker in time."""
-        # Dropped, as everywhere here. The client's own close first aborts what is open, and may wait for ever for the
-        # cluster.
+        """Drops its connections at once. The next one that takes the id, or the broker in time, aborts what is open."""
+        # Dropped, not closed: the client's own close first aborts what is open, and may wait for ever for the cluster.
         self._producer, self._may_end_late = None, False
 
     def _take_id(self) -> tuple[Producer, _RequestLog]:
@@ -135,18 +137,15 @@ class Transactions:
         producer = self._connection.producer(
             transactional_id=self._name,
             transaction_timeout_ms=int(TIMEOUT_S * 1000),
-            message_max_bytes=MAX_RECORD_BYTES,
             batch_size=self._batch_bytes,
-            queue_buffering_max_messages=500_000,
-            queue_buffering_max_kbytes=512 * 1024,
-            compression_type="lz4",
             # A commit flushes.
             linger_ms=20,
-            # A transaction that follows another at once waits so long before it asks again whether that one is closed.
+            # A transaction right after another waits this long before it asks again whether that one is closed.
             retry_backoff_ms=20,
             # About 20 lines for each transaction, and none for a record.
             debug="eos",
             logger=requests,
+            **BULK_SETTINGS,
         )
         # First a connection: without one librdkafka waits half a second before it asks again.
         self._connection.reach(producer)
@@ -165,7 +164,7 @@ class Transactions:
         producer, requests = self._take_id()
         self._may_end_late = False
         if self._requests.epoch is None or requests.epoch != self._requests.epoch.following:
-            # That process may have written, and whoever writes here has not read it.
+            # That process may have written what our caller has not read.
             self._is_fenced = True
             raise self._fenced()
         self._producer, self._requests = producer, requests
@@ -177,20 +176,20 @@ class Transactions:
         )
 
     def _abort(self, producer: Producer, failure: BaseException, *, was_committing: bool) -> None:
-        """Aborts what would hide later records until it times out."""
+        """Aborts a transaction that would hide later records until it times out."""
         failures = [failure]
         try:
             producer.abort_transaction(5.0)
             producer.poll(0)
         except KafkaException as refusal:
             failures.append(refusal)
-        # Where no record was sent librdkafka sends no EndTxn. A commit that failed may have sent one or not.
+        # Without a record librdkafka sends no EndTxn. A commit that failed may have sent EndTxn or not.
         ended_once = len(failures) == 1 and not was_committing and self._requests.results in ([], ["NO_ERROR"])
-        # After a fatal error librdkafka begins nothing more. Mostly another process has the id, and shall keep it.
+        # After a fatal error librdkafka begins no transaction. Mostly another process has the id, and shall keep it.
         self._may_end_late = not ended_once and not any(map(_is_fatal, failures))
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _translated(self, what: str) -> Iterator[None]:
         try:
             yield
         except KafkaException as failure:
@@ -212,9 +211,8 @@ def _produce(
     producer: Producer, record: RecordFields, on_delivery: Callable[[KafkaError | None, Any], None] | None = None
 ) -> None:
     topic, value, key, headers, partition = record
-    while True:
-        try:
-            producer.produce(topic, value, key, partition, on_delivery, headers=headers)  # type: ignore[arg-type]
-            return
-        except BufferError:
-            producer.poll(0.05)
+    try:
+        producer.produce(topic, value, key, partition, on_delivery, headers=headers)  # type: ignore[arg-type]
+    except BufferError:
+        again = partial(producer.produce, topic, value, key, partition, on_delivery, headers=headers)  # type: ignore[arg-type]
+        produce_when_there_is_room(producer, again)

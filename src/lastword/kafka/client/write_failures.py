@@ -1,7 +1,6 @@
 """Why a write was not acknowledged.
 
-librdkafka tries a write again and again, and at the end says only that the time is over. So the cluster is asked what
-stands in the way.
+librdkafka repeats a write until the time is over, and then reports only that. So the cluster is asked for the cause.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollectio
 from confluent_kafka.admin import AdminClient
 
 from lastword.core.errors import ClusterUnreachable, LastwordError, NotEnoughReplicas, NotFound
-from lastword.kafka.client.connection import leader_of, translated
+from lastword.kafka.client.client_errors import translated
+from lastword.kafka.client.connection import leader_of
 from lastword.kafka.client.live_settings import described_settings, settings_of
 
 _LOOK_S = 5.0
@@ -23,18 +23,18 @@ _MIN_IN_SYNC = "min.insync.replicas"
 
 
 class WriteFailures:
-    """Why the writes of one batch were not acknowledged; the cluster is asked once for all of them."""
+    """Why the writes of one batch were not acknowledged; asks the cluster once for all of them."""
 
     def __init__(self, admin: AdminClient, topic: str, answered: Callable[[Future[Any]], Any]) -> None:
-        """`answered` waits for an answer of the cluster, and raises one of our errors where none comes."""
+        """`answered` waits for an answer of the cluster, and raises one of our errors if none comes."""
         self._admin = admin
         self._topic = topic
         self._answered = answered
 
     def of(self, error: KafkaError, where: str, partition: int | None) -> LastwordError:
-        """The error of a write as one of ours; where librdkafka names no cause, with the cause the cluster shows.
+        """The error of a write as one of ours; where librdkafka names no cause, with the cause that the cluster shows.
 
-        A record that was not given a partition yet has None as `partition`, as librdkafka's messages do.
+        `partition` is None, as in librdkafka's messages, for a record that has no partition yet.
         """
         if error.code() in (KafkaError._MSG_TIMED_OUT, KafkaError.REQUEST_TIMED_OUT):
             return self._cause(partition) or translated(error, where)
@@ -43,23 +43,23 @@ class WriteFailures:
         return translated(error, where)
 
     def _cause(self, partition: int | None) -> LastwordError | None:
-        """What stands in the way of writes to a partition (of any, for None); None when nothing is seen."""
+        """Why writes to a partition fail (to any partition, for None); None when no cause is seen."""
         if isinstance(self._partitions, NotFound):
             return self._partitions
-        wanted = [each for each in self._partitions if partition is None or each.id == partition]
-        if (away := next((each for each in wanted if leader_of(each) is None), None)) is not None:
+        partitions = [each for each in self._partitions if partition is None or each.id == partition]
+        if (away := next((each for each in partitions if leader_of(each) is None), None)) is not None:
             return ClusterUnreachable(
                 f"writing to {self._topic}: partition {away.id} has no leader (replicas on brokers "
                 f"{_ids(away.replicas)}): start those brokers;  lastword broker status"
             )
-        if not wanted or (least := self._least_in_sync) is None:
+        if not partitions or (least := self._least_in_sync) is None:
             return None
-        short = next((each for each in wanted if len(each.isr) < least), None)
+        short = next((each for each in partitions if len(each.isr) < least), None)
         return None if short is None else _not_enough(self._topic, short, least)
 
     @cached_property
     def _partitions(self) -> list[Any] | NotFound:
-        """What the cluster says of the partitions, nothing when nobody answers; NotFound without the topic."""
+        """The partitions as the cluster describes them, none when nobody answers; NotFound without the topic."""
         asked = self._admin.describe_topics(TopicCollection([self._topic]), request_timeout=_LOOK_S)
         try:
             return list(self._answered(asked[self._topic]).partitions)
@@ -70,7 +70,7 @@ class WriteFailures:
 
     @cached_property
     def _least_in_sync(self) -> int | None:
-        """None where the settings can't be seen."""
+        """None without the right to see the settings."""
         asked = described_settings(self._admin, [self._topic])
         try:
             return int(settings_of(self._answered(asked[self._topic]))[_MIN_IN_SYNC].value)
@@ -79,7 +79,7 @@ class WriteFailures:
 
 
 def fatal_cause(producer: Producer, failure: KafkaException) -> KafkaException:
-    """The failure, or its cause, where a producer says only that it can't go on: the cause comes up in `poll`, once."""
+    """The failure, or its cause: a producer reports only that it can't go on, and `poll` gives the cause, once."""
     if failure.args[0].code() != KafkaError._FATAL:
         return failure
     try:
@@ -97,9 +97,9 @@ def _not_enough(topic: str, partition: Any, least: int) -> NotEnoughReplicas:
         f"replica{'' if count == 1 else 's'} (brokers {_ids(partition.isr)}), {_MIN_IN_SYNC} is {least}"
     )
     if absent and least <= len(partition.replicas):
-        told = ", ".join(map(str, sorted(absent)))
+        brokers = ", ".join(map(str, sorted(absent)))
         return NotEnoughReplicas(
-            f"{what}: start broker {told}, or lower it:  lastword topic alter {topic} --set {_MIN_IN_SYNC}={count}"
+            f"{what}: start broker {brokers}, or lower it:  lastword topic alter {topic} --set {_MIN_IN_SYNC}={count}"
         )
     return NotEnoughReplicas(f"{what}: lower it:  lastword topic alter {topic} --set {_MIN_IN_SYNC}={count}")
 

@@ -9,24 +9,33 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from lastword.core.errors import BadInput, LastwordError, TopicChanged
 from lastword.core.position import Position
 from lastword.core.record import NUDGE_KEY, Headers
 from lastword.core.row_json import NO_KEY, Write
-from lastword.kafka.client.connection import Connection, translated
+from lastword.kafka.client.client_errors import translated
+from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.same_topic import SameTopic
 from lastword.kafka.client.write_failures import WriteFailures, fatal_cause
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
-# How often a write that is not acknowledged has the topic looked at.
-_LOOK_S = 1.0
+# The settings of every producer, so that it does not depend on the kind of write whether a value fits into the topic.
+RECORD_SETTINGS: dict[str, Any] = {"message_max_bytes": MAX_RECORD_BYTES, "compression_type": "lz4"}
+# Those of a producer of many records: a deep queue.
+BULK_SETTINGS: dict[str, Any] = {
+    **RECORD_SETTINGS,
+    "queue_buffering_max_messages": 500_000,
+    "queue_buffering_max_kbytes": 512 * 1024,
+}
+# How often to look, while writes wait for their acknowledgement, whether the topic is still the same.
+LOOK_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ack:
-    """Where an acknowledged record stands; it survives the loss of any single process from here on."""
+    """The place of an acknowledged record, which from now on survives the loss of any single process."""
 
     partition: int
     offset: int
@@ -34,7 +43,7 @@ class Ack:
 
     @property
     def position(self) -> Position:
-        """The position just past the record: what a reader must have reached to see it."""
+        """The position just past the record: a reader must have reached it to see the record."""
         return Position.after(self.partition, self.offset)
 
 
@@ -49,20 +58,14 @@ class Writer:
         patience_s: float = 30.0,
         meant: Callable[[], str | None] | None = None,
     ) -> None:
-        """Writes to the topic that has this name now, or whose id `meant` gives, and to no later one of the name."""
+        """Writes to the topic that has this name now, or whose id `meant` gives; never to a later topic of the name."""
         self.topic = topic
         self._patience_s = patience_s
-        self._single = connection.producer(
-            linger_ms=0,
-            message_max_bytes=MAX_RECORD_BYTES,
-            message_timeout_ms=int(patience_s * 1000),
-            # As in a load: whether a value fits into the topic must not depend on how it is written.
-            compression_type="lz4",
-        )
+        self._single = connection.producer(linger_ms=0, message_timeout_ms=int(patience_s * 1000), **RECORD_SETTINGS)
         connection.topic(topic, self._single)
-        # Whether it writes nothing more, because its topic is gone or its producer can't go on: another has to go on.
+        # Whether this writer writes nothing more, because its topic is gone or its producer failed: make another.
         self.is_spent = False
-        # What the producer can't recover from.
+        # The error that the producer can't recover from.
         self._fatal: KafkaException | None = None
         self._same = SameTopic(connection, topic, patience_s=patience_s, meant=meant)
 
@@ -89,7 +92,7 @@ class Writer:
         return _ack(message)
 
     def write_all(self, writes: Sequence[Write]) -> list[Ack | LastwordError]:
-        """For each write, where it stands or why it was not acknowledged; returns when that is known of all."""
+        """The Ack of each write, or why it was not acknowledged; returns when all are known."""
         meant = self._same.before()
         outcomes: dict[int, Ack | LastwordError] = {}
         refused: dict[int, tuple[KafkaError, Any]] = {}
@@ -111,8 +114,10 @@ class Writer:
             )
             try:
                 check_key(write.key)
-                while not _queued(produce):
-                    self._single.poll(0.05)
+                try:
+                    produce()
+                except BufferError:
+                    produce_when_there_is_room(self._single, produce)
             except LastwordError as refusal:
                 outcomes[number] = refusal
             except KafkaException as failure:
@@ -123,19 +128,19 @@ class Writer:
         return [outcomes[number] for number in range(len(writes))]
 
     def _until(self, is_done: Callable[[], bool], meant: str) -> LastwordError | None:
-        """Returns when all is known; the reason, where the writes were given up because the topic is another by now."""
-        lost, look_at = None, time.monotonic() + _LOOK_S
+        """Returns when `is_done`; with the reason if the writes were given up because the topic is another one now."""
+        lost, look_at = None, time.monotonic() + LOOK_EVERY_S
         while not is_done():
             try:
                 self._single.poll(0.1)
             except KafkaException as failure:
                 raise self._refusal(failure) from None
             if lost is None and time.monotonic() >= look_at:
-                look_at = time.monotonic() + _LOOK_S
+                look_at = time.monotonic() + LOOK_EVERY_S
                 try:
                     self._same.meanwhile(meant)
                 except TopicChanged as failure:
-                    # librdkafka would wait for the topic to come back, and write to whatever comes.
+                    # librdkafka would wait for the topic to come back, and write to any topic of the name.
                     lost, self.is_spent = failure, True
                     self._single.purge()
         return lost
@@ -148,14 +153,14 @@ class Writer:
         return translated(self._fatal or failure, f"writing to {self.topic}")
 
     def _failures(self, refused: Mapping[int, tuple[KafkaError, Any]]) -> dict[int, LastwordError]:
-        """Why each of them was refused; the cluster is asked once for all of them."""
+        """Why each write was refused; asks the cluster once for all of them."""
         failures, where = WriteFailures(self._same.admin, self.topic, self._same.answered), f"writing to {self.topic}"
         return {number: failures.of(error, where, message.partition()) for number, (error, message) in refused.items()}
 
     def _in_another_topic(
         self, meant: str, outcomes: Mapping[int, Ack | LastwordError]
     ) -> dict[int, Ack | LastwordError]:
-        """What becomes of acknowledgements that are not known to be of the topic that was meant."""
+        """The error for acknowledged writes that may be in another topic than the one that was meant."""
         acknowledged = [number for number, outcome in outcomes.items() if isinstance(outcome, Ack)]
         try:
             if acknowledged:
@@ -165,7 +170,7 @@ class Writer:
         return {}
 
     def give_up(self) -> None:
-        """Has everything that is not acknowledged fail at once; from any thread."""
+        """Makes all writes that are not acknowledged fail at once; from any thread."""
         self._same.give_up()
         self._single.purge()
 
@@ -179,9 +184,9 @@ class Writer:
         if kind is None:
             self.close()
             return
-        # Whoever was interrupted must not wait for what was not acknowledged.
+        # After an interrupt nobody waits for acknowledgements.
         self.give_up()
-        with suppress(KafkaException):  # what went wrong is known already
+        with suppress(KafkaException):  # the first error is on its way already
             self.close()
 
 
@@ -189,13 +194,22 @@ def _ack(message: Any) -> Ack:
     return Ack(partition=message.partition(), offset=message.offset(), timestamp=message.timestamp()[1])
 
 
-def _queued(produce: Callable[[], None]) -> bool:
-    """Whether the queue had room."""
-    try:
-        produce()
-    except BufferError:
-        return False
-    return True
+def produce_when_there_is_room(
+    producer: Producer, produce: Callable[[], None], look: Callable[[], None] | None = None
+) -> None:
+    """Calls `produce`, which failed with a BufferError, until the full queue takes its record.
+
+    So no later record of the caller overtakes this one. While it waits, `look` is called about once a second.
+    """
+    look_at = time.monotonic() + LOOK_EVERY_S
+    while True:
+        producer.poll(0.05)
+        try:
+            return produce()
+        except BufferError:
+            if look is not None and time.monotonic() >= look_at:
+                look()
+                look_at = time.monotonic() + LOOK_EVERY_S
 
 
 def check_key(key: bytes | None) -> None:

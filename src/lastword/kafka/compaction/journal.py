@@ -132,11 +132,11 @@ class PutBack:
 
 
 def undo(connection: Connection, admin: AdminClient, entry: JournalEntry) -> PutBack:
-    """Makes the topic as it was before the interrupted command; a topic that is gone or made anew stays as it is."""
+    """Makes the topic as it was before the interrupted command; a topic that was deleted, or made again, stays as it is."""
     since = f"since a compaction of it was interrupted: nothing to put back on {entry.topic}"
     try:
         if topic_identity(admin, entry.topic) != entry.topic_id:
-            return PutBack(left_alone=(f"{entry.topic} was made anew {since}",), topic_is_gone=True)
+            return PutBack(left_alone=(f"{entry.topic} was made again {since}",), topic_is_gone=True)
         # First: readers of committed data are held back for as long as the transaction is open.
         nudger(connection, entry.topic)
         return put_back(admin, entry)

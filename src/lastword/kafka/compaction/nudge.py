@@ -40,7 +40,8 @@ from lastword.core.clock import now_ms
 from lastword.core.errors import ClusterUnreachable, LastwordError
 from lastword.core.record import NUDGE_KEY
 from lastword.kafka.client.admin_types import OffsetSpec
-from lastword.kafka.client.connection import FENCED, Connection, translated
+from lastword.kafka.client.client_errors import FENCED, translated
+from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import SettingNow
 from lastword.kafka.client.messages import NO_GROUP
 

@@ -16,7 +16,8 @@ from confluent_kafka.admin import AdminClient
 
 from lastword.core.errors import LastwordError
 from lastword.kafka.client.admin_types import OffsetSpec
-from lastword.kafka.client.connection import Connection, leader_of, translated
+from lastword.kafka.client.client_errors import translated
+from lastword.kafka.client.connection import Connection, leader_of
 from lastword.kafka.client.live_settings import SettingNow, described_settings, settings_of
 from lastword.kafka.topics.log_dirs import Sizes, all_sizes_on_disk
 from lastword.kafka.topics.topic_description import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from confluent_kafka import KafkaException, TopicPartition
 
 from lastword.core.position import Position
-from lastword.kafka.client.connection import Connection, translated
+from lastword.kafka.client.client_errors import translated
+from lastword.kafka.client.connection import Connection
 
 
 def position_at(connection: Connection, topic: str, moment_ms: int, last: Position) -> Position:

@@ -12,7 +12,8 @@ from confluent_kafka.admin import AdminClient
 
 from lastword.core.errors import AlreadyExists, BadInput, LastwordError
 from lastword.kafka.client.admin_types import NewPartitions, NewTopic
-from lastword.kafka.client.connection import Connection, translated
+from lastword.kafka.client.client_errors import translated
+from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import SettingNow, alter_settings, answer, settings_now
 from lastword.kafka.topics.cleanup_policy import CLEANUP_POLICY, CleanupPolicy, cleanup_policy
 from lastword.kafka.topics.settings_table import TOPIC_SETTINGS

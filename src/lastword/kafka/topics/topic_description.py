@@ -13,7 +13,8 @@ from confluent_kafka.admin import AdminClient
 
 from lastword.core.errors import ClusterUnreachable, LastwordError
 from lastword.kafka.client.admin_types import OffsetSpec
-from lastword.kafka.client.connection import Connection, leader_of, translated
+from lastword.kafka.client.client_errors import translated
+from lastword.kafka.client.connection import Connection, leader_of
 from lastword.kafka.client.live_settings import SettingNow, answer, described_settings, settings_now
 from lastword.kafka.topics.cleanup_policy import CLEANUP_POLICY, CleanupPolicy, cleanup_policy
 from lastword.kafka.topics.log_dirs import sizes_on_disk
