@@ -186,7 +186,7 @@ def test_an_empty_value_gives_a_setting_back_and_a_setting_that_the_broker_does_
     done = stopped.run("broker", "start", "--set", "log.cleaner.threads=", "--set", "num.io.thread=5")
 
     assert done.returncode == 0
-    assert "knows no setting 'num.io.thread' and passes over it: did you mean 'num.io.threads'?" in done.stderr
+    assert "knows no setting 'num.io.thread' and ignores it: did you mean 'num.io.threads'?" in done.stderr
     assert broker_setting(stopped, "log.cleaner.threads") == "1"
     assert broker_setting(stopped, "num.io.threads") == "4"
     assert spec_of(stopped).settings == {"num.io.threads": "4", "num.io.thread": "5"}

@@ -61,7 +61,7 @@ def test_ivy_is_found_without_importing_pyspark() -> None:
 
 
 def test_a_network_that_falls_silent_ends_in_an_error_and_no_ivy(tmp_path: Path, proxy: socket.socket) -> None:
-    with pytest.raises(JarsUnavailable, match=r"came to a stand: no sign of life from the network for 4 s"):
+    with pytest.raises(JarsUnavailable, match=r"stopped: nothing came from the network for 4 s"):
         fetch_module(PLUM, tmp_path, find_java(), stall_seconds=4)
 
     with accept(proxy) as ivy:

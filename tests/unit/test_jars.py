@@ -54,7 +54,7 @@ def test_a_lock_is_read_line_by_line_past_its_comments() -> None:
 
 @pytest.mark.parametrize("line", ["org.fruit:apple:1.0 abab", "org.fruit:apple abab 8", "org.fruit:apple:1.0 abab big"])
 def test_a_line_that_is_no_jar_is_named_by_its_number(line: str) -> None:
-    with pytest.raises(BadLine, match=r"^line 2: .*make the lock anew"):
+    with pytest.raises(BadLine, match=r"^line 2: .*make the lock again"):
         parse_lock("broker", f"# made by a script\n{line}\n")
 
 

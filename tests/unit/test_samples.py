@@ -49,5 +49,5 @@ def test_what_names_an_address_or_a_folder_is_not_told_outside() -> None:
     servers = "kafka-1.inside:9092,kafka-2"
     for message in ("no Kafka answers at 10.0.0.1:9092", "journal entry /home/ann/x", "kafka-2 is away"):
         assert told_outside(message, servers, "it failed") == "it failed"
-    right = "broker 1 does not tell the sizes: it needs the right DESCRIBE on the cluster"
+    right = "broker 1 does not give the sizes: it needs the right DESCRIBE on the cluster"
     assert told_outside(right, servers, "it failed") == right

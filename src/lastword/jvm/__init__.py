@@ -1,5 +1,5 @@
-"""Java and its jars, for Kafka and for Spark: which Java, jars locked by hash, and the class archives that make a start
-quick.
+"""Java: which one runs Kafka and Spark, the locked jars, class archives for a quick start.
 
-Read in this order: `java`, `class_archive`, `jvm_trust_store`, `quoting`, `ivy`, `jars`.
+Read in this order: `java` (which Java), `jars` (locked and verified; `broker.lock` and `spark.lock` list them), `ivy`
+(fetches jars), `jvm_trust_store` (certificates and proxy), `class_archive`, `quoting` (a text as one quoted word).
 """

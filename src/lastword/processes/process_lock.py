@@ -1,4 +1,4 @@
-"""A process that holds an flock as long as it lives: whether it runs, which one it is, signalling it, its end."""
+"""A process that holds a lock (flock) as long as it lives: whether it runs, its pid, signals, ending it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def is_held(path: Path) -> bool:
 
 
 def running_pid(files: ProcessFiles) -> int | None:
-    """Its process id, or None when it does not run."""
+    """The process id; None when the process does not run."""
     try:
         return int(files.pid.read_text()) if is_running(files) else None
     except (FileNotFoundError, ValueError):
@@ -62,7 +62,7 @@ def wait_until_ended(files: ProcessFiles, timeout_s: float) -> bool:
 
 
 def started_ms(files: ProcessFiles) -> int | None:
-    """When it wrote its pid, which is the first thing that it does; None when it never did."""
+    """When the process wrote its pid, which it does first; None when it never did."""
     try:
         return files.pid.stat().st_mtime_ns // 1_000_000
     except FileNotFoundError:
@@ -70,28 +70,28 @@ def started_ms(files: ProcessFiles) -> int | None:
 
 
 def end_process(files: ProcessFiles, patience_s: float) -> bool:
-    """Ends it in order, and by force after `patience_s`, with the group that it leads; whether it took no force."""
-    told: int | None = None
+    """Ends the process and its group: in order, and by force after `patience_s`. True if no force was needed."""
+    signalled: int | None = None
     give_up_at = time.monotonic() + patience_s
     while is_running(files) and time.monotonic() < give_up_at:
         pid = running_pid(files)
-        # One that starts just now has no pid yet; and once is enough, for a second signal may mean something else.
-        if pid is not None and pid != told:
-            told = pid
+        # A process that has just started has no pid yet. One signal only: a second may mean something else.
+        if pid is not None and pid != signalled:
+            signalled = pid
             signal_process(files, signal.SIGTERM)
         time.sleep(0.02)
     pid = running_pid(files)
     if pid is not None:
-        end_family(pid)
+        end_group(pid)
         wait_until_ended(files, 5)
         return False
-    if told is not None:
-        # What it had started, had it not the time to end it itself.
-        end_family(told)
+    if signalled is not None:
+        # Its children, if it had no time to end them itself.
+        end_group(signalled)
     return True
 
 
-def end_family(leader: int) -> None:
-    """Kills the group of a process that leads one, whether or not it still runs itself."""
+def end_group(leader: int) -> None:
+    """Kills the process group of a leader, whether or not the leader still runs."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)

@@ -1,8 +1,8 @@
 """Keeps brokers from outliving their owner: runs them as its children and kills them when the owner ends.
 
 Run as a script of its own (`python -I -S warden.py OWNER-PID REMOVE`), so it imports nothing but the standard library.
-The owner asks for brokers with a line of JSON on standard input and hears `started`, or what was wrong. However the
-owner dies, the kernel closes its end of the pipe and gives the warden another parent; either one ends the brokers.
+The owner asks for brokers with a line of JSON on standard input and gets the line `started`, or the error. However the
+owner dies, the kernel closes its end of the pipe and gives the warden another parent; either of these ends the brokers.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-# The process that holds the lock writes its own pid before it becomes the broker: a broker whose starter is killed at
-# any instant is still one that can be found and stopped.
-_TELL_PID_AND_BECOME = 'echo $$ >"$0" && exec "$@"'
+# The process that holds the lock writes its own pid before it becomes the broker: so a broker can be found and stopped
+# even if its starter is killed at any instant.
+_WRITE_PID_AND_EXEC = 'echo $$ >"$0" && exec "$@"'
 
-
-# It ends at once, so that the broker is nobody's child: no one has to wait for it, and it outlives everyone.
+# This shell ends at once, so that the broker is nobody's child: no process has to wait for it, and it outlives all.
 DETACH = '"$@" &'
 
 
@@ -38,34 +37,34 @@ def spawn(
     detached: bool = False,
     preexec: Callable[[], None] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """A broker's process that holds `lock` as long as it lives; BlockingIOError when another one does.
+    """A broker's process that holds `lock` as long as it lives; BlockingIOError when another process holds it.
 
     An flock belongs to the open file, which the child inherits: it ends with the process and can't be left behind,
     so "is it alive?" needs no pid, and a pid is trusted only while the lock is held.
     """
-    become = ["/bin/sh", "-c", _TELL_PID_AND_BECOME, pid, *command]
-    with Path(lock).open("a") as held, Path(output).open("ab") as said:
+    broker = ["/bin/sh", "-c", _WRITE_PID_AND_EXEC, pid, *command]
+    with Path(lock).open("a") as held, Path(output).open("ab") as output_file:
         take(held)
         return subprocess.Popen(
-            ["/bin/sh", "-c", DETACH, "detach", *become] if detached else become,
-            # What a crashing JVM leaves belongs beside the broker's log, and no folder of the user's is kept busy.
+            ["/bin/sh", "-c", DETACH, "detach", *broker] if detached else broker,
+            # The files of a crashing JVM belong beside the broker's log, and no folder of the user's stays in use.
             cwd=Path(lock).parent,
             # Without a UTF-8 locale Java finds no file below a folder such as /home/josé.
             env={**os.environ, "LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=output_file,
+            stderr=output_file,
             pass_fds=[held.fileno()],
             start_new_session=True,
-            # What it writes is for its owner alone, as its folder is.
+            # Only the owner may read its files, as its folder.
             umask=0o077,
             preexec_fn=preexec,  # noqa: PLW1509 - the warden has one thread, and only it passes a function
         )
 
 
 def take(held: IO[str], patience_s: float = 2.0) -> None:
-    """The lock of an open file; BlockingIOError when another holds it."""
-    # Whoever asks "is it alive?" holds the lock for an instant; only a broker holds it for longer.
+    """Takes the lock of an open file; BlockingIOError when another process holds it."""
+    # A process that asks "is it alive?" holds the lock for an instant; only a broker holds it for longer.
     give_up_at = time.monotonic() + patience_s
     while True:
         try:
@@ -77,22 +76,22 @@ def take(held: IO[str], patience_s: float = 2.0) -> None:
 
 
 def _requests(owner: int, brokers: list[subprocess.Popen[bytes]]) -> Iterator[bytes]:
-    """The owner's lines, until it lets go or is gone."""
-    heard = b""
+    """The lines of the owner, until it closes the pipe or is gone."""
+    rest = b""
     # Not by the pipe alone: a process that the owner forked holds our input open as long as it lives.
     while os.getppid() == owner:
         for broker in brokers:
-            broker.poll()  # so that one that ended by itself is no zombie
+            broker.poll()  # so that a broker that ended by itself is no zombie
         if select.select([0], [], [], 0.2)[0]:
             chunk = os.read(0, 65_536)
             if not chunk:
                 return
-            *whole, heard = (heard + chunk).split(b"\n")
-            yield from whole
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from lines
 
 
 def _die_with(warden: int) -> Callable[[], None]:
-    """Linux can bind a child's life to its parent's: then even a killed warden takes the brokers along."""
+    """Binds the life of a child to the warden's, on Linux: then the brokers end even with a killed warden."""
     if sys.platform != "linux":
         return lambda: None
     import ctypes
@@ -102,16 +101,16 @@ def _die_with(warden: int) -> Callable[[], None]:
     def bind() -> None:
         libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         if os.getppid() != warden:
-            os._exit(1)  # it died before we were bound to it
+            os._exit(1)  # the warden died before we were bound to it
 
     return bind
 
 
-def _start(asked: list[dict[str, Any]], brokers: list[subprocess.Popen[bytes]]) -> str:
+def _start(requested: list[dict[str, Any]], brokers: list[subprocess.Popen[bytes]]) -> str:
     bind = _die_with(os.getpid())
     try:
-        for broker in asked:
-            brokers.append(spawn(**broker, preexec=bind))  # noqa: PERF401 - those before a failure count
+        for broker in requested:
+            brokers.append(spawn(**broker, preexec=bind))  # noqa: PERF401 - keeps the brokers before a failure
     except (OSError, subprocess.SubprocessError) as failure:
         return f"{type(failure).__name__}: {failure}"
     return "started"

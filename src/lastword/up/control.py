@@ -16,7 +16,7 @@ from lastword.core.home import private_folder
 from lastword.kafka.broker.broker_log import last_lines
 from lastword.kafka.broker.local_cluster import LocalCluster
 from lastword.processes.process_lock import (
-    end_family,
+    end_group,
     end_process,
     is_held,
     is_running,
@@ -117,7 +117,7 @@ class Upkeep:
         supervisor = self._files(SUPERVISOR)
         # It looks for our wish several times a second.
         if not wait_until_ended(supervisor, _SUPERVISOR_S) and (pid := running_pid(supervisor)) is not None:
-            end_family(pid)
+            end_group(pid)
             wait_until_ended(supervisor, _SUPERVISOR_S)
         ended = []
         for name in [part.name for part in reversed(known.parts)]:

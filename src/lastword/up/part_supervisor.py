@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lastword.core.clock import now_ms
 from lastword.kafka.broker.cluster_files import NodeFiles, load_spec, node_files
-from lastword.processes.process_lock import end_family, is_running, started_ms
+from lastword.processes.process_lock import end_group, is_running, started_ms
 from lastword.processes.warden import spawn
 from lastword.up.desired_state import Part, PartFiles
 from lastword.up.part_health import Exit, last_words, load_health, save_health
@@ -99,7 +99,7 @@ class Keeper:
     def kill(self) -> None:
         """At once, and whatever it has started."""
         if self._child is not None:
-            end_family(self._child.pid)
+            end_group(self._child.pid)
             self._child.wait()
 
     def _is_alive(self) -> bool:
@@ -109,7 +109,7 @@ class Keeper:
         code = None
         if self._child is not None:
             # What it had started, Spark's JVM for one, must not run on beside the next.
-            end_family(self._child.pid)
+            end_group(self._child.pid)
             code, self._child = self._child.wait(), None
         self._is_up = False
         said = last_words(self._files.log, self._record.log_from, code)

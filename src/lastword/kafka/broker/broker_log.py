@@ -1,4 +1,4 @@
-"""What brokers say: the end of a log, and what in it explains a death."""
+"""The log of a broker: its last lines, and the lines that explain why the broker died."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-# What Kafka 4.3 says when it takes records out of a log that was not closed in order (LogLoader).
+# The lines of Kafka 4.3 when it removes records from a log that was not closed in order (LogLoader).
 _CUT_OFF = re.compile(
     r"(partition=(?P<partition>[^,\]]+).*)?("
     r"Corruption found in segment \d+, truncating to offset (?P<end>\d+)"
@@ -17,7 +17,7 @@ _CUT_OFF = re.compile(
 
 
 def last_lines(path: Path, count: int, since: int) -> list[str]:
-    """At most `count` lines; `since` counts for nothing when the file is smaller by now, because it was rolled."""
+    """At most `count` lines, after the first `since` bytes; all of the file if it is smaller, because it was rolled."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         first = since if since <= size else 0
@@ -32,12 +32,12 @@ def last_lines(path: Path, count: int, since: int) -> list[str]:
 
 
 def without_frames(lines: Sequence[str]) -> list[str]:
-    """The lines without the frames of Java's stack traces: what went wrong stands above them."""
+    """The lines without the frames of Java's stack traces: the error stands above them."""
     return [line for line in lines if line.strip() and not line.startswith(("\tat ", "\t... "))]
 
 
 def refused_setting(lines: Sequence[str]) -> str | None:
-    """What Kafka had against a setting, when that is what ended it."""
+    """Why Kafka refused a setting; None if that is not why it ended."""
     for line in lines:
         if found := re.search(r"ConfigException: (?P<why>.+)", line):
             return f"Kafka refuses a setting: {found['why']}: correct it with --set NAME=VALUE"
@@ -45,7 +45,7 @@ def refused_setting(lines: Sequence[str]) -> str | None:
 
 
 def cut_off(lines: Iterable[str]) -> list[str]:
-    """What the broker says it took out of its logs as it recovered them, each as `PARTITION from offset N on`."""
+    """What the broker removed from its logs as it recovered them, each as `PARTITION from offset N on`."""
     cuts: dict[str, int] = {}
     for line in lines:
         if found := _CUT_OFF.search(line):

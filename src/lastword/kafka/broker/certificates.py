@@ -1,7 +1,7 @@
 """Keys and certificates of a local cluster that speaks TLS, made with the keytool of its Java.
 
-clusters/NAME/tls/ca.pem      whom clients trust; another user of the machine needs a copy
-clusters/NAME/tls/server.p12  the key of the brokers, all on this machine; for its owner alone
+clusters/NAME/tls/ca.pem      the certificate that clients trust; another user of the machine needs a copy
+clusters/NAME/tls/server.p12  the key of the brokers, all on this machine; only its owner can read it
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def ca_certificate(folder: Path) -> Path:
 
 
 def tls_settings(folder: Path, password: str) -> dict[str, str]:
-    """What brokers are told: their key, and whom they trust among themselves."""
+    """The settings of brokers for their key and for the certificate that they trust."""
     return {
         "ssl.keystore.type": "PKCS12",
         "ssl.keystore.location": str(folder / "tls" / "server.p12"),
@@ -36,13 +36,13 @@ def tls_settings(folder: Path, password: str) -> dict[str, str]:
 
 
 def ensure_certificates(folder: Path, java: Java, password: str) -> None:
-    """Makes them where there are none: a certificate authority of this cluster's own, and a certificate by it."""
-    there, made = folder / "tls", folder / "tls.new"
-    if there.exists():
+    """Makes the certificates if there are none: a certificate authority of this cluster, and a certificate by it."""
+    finished, unfinished = folder / "tls", folder / "tls.new"
+    if finished.exists():
         return
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir(parents=True, mode=0o700)
-    keytool = _Keytool(executable=java.executable.resolve().parent / "keytool", folder=made, password=password)
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True, mode=0o700)
+    keytool = _Keytool(executable=java.executable.resolve().parent / "keytool", folder=unfinished, password=password)
     keytool("-genkeypair", "-alias", "ca", "-dname", "CN=lastword local cluster", "-ext", "bc:c", *_KEY, store="ca.p12")
     keytool("-exportcert", "-rfc", "-alias", "ca", "-file", "ca.pem", store="ca.p12")
     keytool("-genkeypair", "-alias", "server", "-dname", "CN=localhost", *_KEY, store="server.p12")
@@ -55,12 +55,12 @@ def ensure_certificates(folder: Path, java: Java, password: str) -> None:
     keytool("-importcert", "-noprompt", "-alias", "server", "-file", "server.pem", store="server.p12")
     # Nobody signs with the authority's key again.
     for name in ("ca.p12", "server.csr", "server.pem"):
-        (made / name).unlink()
-    (made / "server.p12").chmod(0o600)
+        (unfinished / name).unlink()
+    (unfinished / "server.p12").chmod(0o600)
     for name in ("ca.pem", "server.p12"):
-        sync(made / name)
-    # Rename last: whoever finds the folder may trust it.
-    made.replace(there)
+        sync(unfinished / name)
+    # Rename last: a folder of this name is complete.
+    unfinished.replace(finished)
     sync(folder)
 
 
@@ -71,7 +71,7 @@ class _Keytool:
     password: str
 
     def __call__(self, *words: str, store: str) -> None:
-        """The password is in its environment, which others can't read, and not on its command line."""
+        """Runs keytool. The password is in its environment, which other users can't read, not on its command line."""
         command = [str(self.executable), *words, "-keystore", store, "-storetype", "PKCS12", "-storepass:env", "KEYS"]
         try:
             subprocess.run(
@@ -79,8 +79,8 @@ class _Keytool:
             )
         except OSError:
             raise BrokerFailed(
-                f"{self.executable} does not run, and certificates are made with it: set JAVA_HOME to one that has it"
+                f"{self.executable} does not run, and it makes certificates: set JAVA_HOME to a Java that has keytool"
             ) from None
         except subprocess.CalledProcessError as failure:
-            said = failure.stdout.decode(errors="replace").strip()
-            raise BrokerFailed(f"making certificates in {self.folder} failed: {said}") from None
+            output = failure.stdout.decode(errors="replace").strip()
+            raise BrokerFailed(f"making certificates in {self.folder} failed: {output}") from None

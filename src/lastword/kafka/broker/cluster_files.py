@@ -1,10 +1,10 @@
-"""What a local cluster is on disk: its description, and for each broker a folder with settings, log and data.
+"""The files of a local cluster: its description, and for each broker a folder with settings, log and data.
 
 clusters/NAME/cluster.json          name, cluster id, brokers with their ports, extra broker settings
 clusters/NAME/cluster.lock          held while a command starts or stops the cluster
 clusters/NAME/node-1/server.properties, broker-logging.properties
-clusters/NAME/node-1/broker.log     what the broker says (rolled at 20 MB)
-clusters/NAME/node-1/broker.out     what its JVM says
+clusters/NAME/node-1/broker.log     the log of the broker (rolled at 20 MB)
+clusters/NAME/node-1/broker.out     the output of its JVM
 clusters/NAME/node-1/running.lock   held by the broker's process as long as it lives
 clusters/NAME/node-1/pid
 clusters/NAME/node-1/data/          Kafka's own
@@ -28,11 +28,11 @@ from lastword.core.home import private_folder
 from lastword.kafka.broker.broker_log import last_lines
 from lastword.kafka.broker.security import Security
 
-# Settings that tie the parts of a local cluster together; changing one by hand would only break it.
+# Settings that tie the parts of a local cluster together: a change by hand would break the cluster.
 _OURS = ("process.roles", "node.id", "listeners", "advertised.listeners", "log.dir", "log.dirs", "metadata.log.dir")
 _OURS_PREFIXES = (
     *("controller.", "listener.", "inter.broker.", "early.start."),
-    # What locks it.
+    # Who is let in.
     *("sasl.", "ssl.", "security.", "authorizer.", "super.users", "allow.everyone.", "principal.", "config.providers"),
 )
 
@@ -59,7 +59,7 @@ class ClusterSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeFiles:
-    """The places of one broker."""
+    """The files of one broker."""
 
     folder: Path
 
@@ -93,7 +93,7 @@ class NodeFiles:
 
     @property
     def format_arguments(self) -> Path:
-        """What the formatting tool is told, while it runs."""
+        """The arguments of the formatting tool, while it runs."""
         return self.folder / "format.arguments"
 
     def is_formatted(self) -> bool:
@@ -110,18 +110,18 @@ class NodeFiles:
         return self.log.stat().st_size if self.log.exists() else 0
 
     def log_tail(self, lines: int = 12, *, since: int = 0) -> tuple[str, ...]:
-        """The last lines of what the broker and its JVM said; `since` leaves out what the log held at that size."""
-        said = [
+        """The last lines of the broker and its JVM; without the first `since` bytes of the broker's log."""
+        tail = [
             line
             for path, start in ((self.log, since), (self.output, 0))
             if path.exists()
             for line in last_lines(path, lines, start)
         ]
-        return tuple(said[max(0, len(said) - lines) :])
+        return tuple(tail[max(0, len(tail) - lines) :])
 
 
 def new_cluster_id() -> str:
-    # Not with a dash in front, as one in 64 would have: Kafka's tools take it for an option.
+    # No dash in front, as one id in 64 would have: Kafka's tools would take the id for an option.
     return next(text for text in iter(_random_id, None) if not text.startswith("-"))
 
 
@@ -143,17 +143,17 @@ def check_settings(settings: Mapping[str, str]) -> None:
 
 
 def load_spec(folder: Path) -> ClusterSpec | None:
-    """The cluster described in `folder`, or None when there is none."""
+    """The cluster described in `folder`; None when there is none."""
     path = folder / "cluster.json"
     try:
-        told = json.loads(path.read_text())
-        brokers = tuple(BrokerSpec(**broker) for broker in told["brokers"])
+        fields = json.loads(path.read_text())
+        brokers = tuple(BrokerSpec(**broker) for broker in fields["brokers"])
         numbers = [number for broker in brokers for number in asdict(broker).values()]
         if not numbers or not all(isinstance(number, int) for number in numbers):
             raise ValueError("its brokers have no ports")
-        spec = ClusterSpec(**{**told, "brokers": brokers})
+        spec = ClusterSpec(**{**fields, "brokers": brokers})
         if spec.security not in get_args(Security):
-            raise ValueError(f"it knows no security {spec.security!r}")
+            raise ValueError(f"unknown security {spec.security!r}")
         return spec
     except FileNotFoundError:
         return None
@@ -165,12 +165,12 @@ def load_spec(folder: Path) -> ClusterSpec | None:
 
 
 def clusters_folder(home: Path) -> Path:
-    """Where the local clusters of a home are, each in a folder of its name."""
+    """The folder of all local clusters of a home; each cluster has a folder of its name inside."""
     return home / "clusters"
 
 
 def is_of_home(home: Path, cluster_id: str) -> bool:
-    """Whether a local cluster that lives under the home has this id; one that can't be read is none."""
+    """Whether a local cluster under the home has this id; a cluster whose description can't be read does not count."""
     for folder in clusters_folder(home).glob("*"):
         with suppress(BrokerFailed):
             spec = load_spec(folder)
@@ -193,29 +193,29 @@ def node_files(folder: Path, broker: BrokerSpec) -> NodeFiles:
 
 
 def nodes_on_disk(folder: Path) -> dict[int, NodeFiles]:
-    """Every broker that has a folder here, whatever cluster.json says or fails to say."""
+    """Every broker that has a folder on disk, also if cluster.json is missing or damaged."""
     nodes = (path for path in folder.glob("node-*") if path.name[5:].isdecimal())
     return dict(sorted((int(path.name[5:]), NodeFiles(folder=path)) for path in nodes))
 
 
 def check_data_belongs(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec) -> bool:
-    """Whether the data folder is formatted; BrokerFailed when it is another cluster's or another broker's."""
+    """Whether the data folder is formatted; BrokerFailed if it belongs to another cluster or broker."""
     try:
         text = (files.data / "meta.properties").read_text()
     except FileNotFoundError:
         return False
-    told = dict(line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
+    properties = dict(line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
     for name, expected in (("cluster.id", spec.cluster_id), ("node.id", str(broker.node_id))):
-        if told.get(name) != expected:
+        if properties.get(name) != expected:
             raise BrokerFailed(
-                f"{files.data} belongs to another cluster ({name} is {told.get(name)}, expected {expected}): "
+                f"{files.data} belongs to another cluster ({name} is {properties.get(name)}, expected {expected}): "
                 "move it back where it came from, or start a cluster with another --cluster NAME"
             )
     return True
 
 
 def write_settings(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec, secure: Mapping[str, str]) -> None:
-    """The broker's server.properties and its logging settings; `secure` has what it is told of security."""
+    """Writes the broker's server.properties and its logging settings; `secure` has its security settings."""
     if "," in str(files.data):
         raise BadInput(f"{files.data} has a comma, where Kafka sees two folders: set LASTWORD_HOME to another one")
     files.folder.mkdir(parents=True, exist_ok=True)
@@ -254,7 +254,7 @@ def _server_properties(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec) 
         # A mistyped topic name must be an error, not a new topic.
         "auto.create.topics.enable": "false",
         "group.initial.rebalance.delay.ms": "0",
-        # The cleaner looks for work every half second, not every 15: here someone is waiting for it.
+        # The cleaner looks for work every half second, not every 15 s: on a local cluster someone waits for it.
         "log.cleaner.backoff.ms": "500",
         # A killed broker may register again only when its old session has run out: 3 s to wait, not 9.
         "broker.session.timeout.ms": "3000",
@@ -263,7 +263,7 @@ def _server_properties(files: NodeFiles, spec: ClusterSpec, broker: BrokerSpec) 
     }
 
 
-# Its paths are relative to the broker's folder, where it runs: no letter of the home's name can then mean anything.
+# Its paths are relative to the broker's folder, where the broker runs: so no character of the home's path is special.
 _LOGGING = """\
 rootLogger.level=INFO
 rootLogger.appenderRef.file.ref=file

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from lastword.jvm.quoting import quoted
 from lastword.kafka.broker.security import SCRAM_LOGIN
 
-# Older ones repeat a part of the SCRAM exchange that Kafka 4 refuses, as if the password were wrong.
+# Older versions repeat a part of the SCRAM exchange, which Kafka 4 refuses as if the password were wrong.
 FIRST_LIBRDKAFKA = "2.6.1"
 
 # librdkafka's name -> kafka-python's.
@@ -41,7 +41,7 @@ def for_java(bootstrap_servers: str, login: Mapping[str, str]) -> str:
 
 def for_kafka_python(bootstrap_servers: str, login: Mapping[str, str]) -> str:
     """Keywords for KafkaConsumer and KafkaProducer."""
-    given = {_KAFKA_PYTHON[name]: value for name, value in login.items()}
-    given["security_protocol"] = given["security_protocol"].upper()
-    words = {"bootstrap_servers": bootstrap_servers, **given}
-    return "\n".join(f"{name}={quoted(value)}," for name, value in words.items())
+    keywords = {_KAFKA_PYTHON[name]: value for name, value in login.items()}
+    keywords["security_protocol"] = keywords["security_protocol"].upper()
+    keywords = {"bootstrap_servers": bootstrap_servers, **keywords}
+    return "\n".join(f"{name}={quoted(value)}," for name, value in keywords.items())

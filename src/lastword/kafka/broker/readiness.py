@@ -1,4 +1,4 @@
-"""When a started cluster is ready, and what is said of a broker that dies before it is."""
+"""When a started cluster is ready, and why a broker died before it was."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from lastword.processes.process_lock import is_running
 
 Readiness = Literal["ready", "not yet", "one ended"]
 
-# More than a broker says while it starts.
+# More lines than a broker writes while it starts.
 _MOST_LINES = 100_000
 
 
 def await_ready(spec: ClusterSpec, folder: Path, log_sizes: Mapping[int, int], timeout_s: float) -> Readiness:
-    """Waits until metadata is answered and every broker registered; BrokerFailed when one that was started dies.
+    """Waits until the cluster answers and every broker is registered; BrokerFailed if a started broker dies.
 
-    `log_sizes` has those brokers, each with the size of its log before the start: what a broker said in an earlier life
-    does not explain this death. When one that ran before ends meanwhile, there is nothing to wait for: "one ended".
+    `log_sizes` has the started brokers, each with the size of its log before the start: earlier lines do not explain
+    this death. If a broker that ran before the start ends meanwhile, the result is "one ended".
     """
     admin = connection_to(folder, spec).admin()
     give_up_at = time.monotonic() + timeout_s
@@ -43,7 +43,7 @@ def await_ready(spec: ClusterSpec, folder: Path, log_sizes: Mapping[int, int], t
                 raise _died(broker, files, log_sizes[broker.node_id])
         try:
             cluster = admin.list_topics(timeout=0.25)
-            # Ours, and not another Kafka that took the port in the meantime.
+            # Our cluster, and not another Kafka that took the port in the meantime.
             if str(cluster.cluster_id) == spec.cluster_id and len(cluster.brokers) == len(spec.brokers):
                 return "ready"
         except KafkaException:
@@ -54,7 +54,7 @@ def await_ready(spec: ClusterSpec, folder: Path, log_sizes: Mapping[int, int], t
 
 
 def connection_to(folder: Path, spec: ClusterSpec) -> Connection:
-    """For its administrator."""
+    """The connection of its administrator."""
     return Connection(bootstrap_servers=spec.bootstrap_servers, properties=admin_settings(folder, spec.security))
 
 
@@ -62,11 +62,11 @@ def settings_to_know(spec: ClusterSpec, folder: Path) -> list[str]:
     """A line for each setting of the cluster that the broker does not know, and for each that does harm."""
     if not spec.settings:
         return []
-    # Named, because an admin client that nobody holds is closed before it has answered.
+    # In a variable, because an admin client without one is closed before it has answered.
     admin = connection_to(folder, spec).admin()
     resource = ConfigResource(ConfigResource.Type.BROKER, str(spec.brokers[0].node_id))
     in_force = answer(admin.describe_configs([resource])[resource], "settings of the broker")
-    # The broker shows what it does not know as it shows a password: not at all.
+    # The broker hides the value of a setting that it does not know, as that of a password.
     known = {name: entry.value or "" for name, entry in in_force.items() if not entry.is_sensitive}
     lines = []
     for name in spec.settings:
@@ -74,12 +74,12 @@ def settings_to_know(spec: ClusterSpec, folder: Path) -> list[str]:
             lines += CLEANER_SETTINGS[name].warnings(known[name])
         elif name not in known and "password" not in name:
             advice = did_you_mean(name, list(known)) or "check its name"
-            lines.append(f"the broker knows no setting {name!r} and passes over it: {advice}")
+            lines.append(f"the broker knows no setting {name!r} and ignores it: {advice}")
     return lines
 
 
 def cut_off_at_start(folder: Path, broker: BrokerSpec, log_size: int) -> list[str]:
-    """What the broker says it took out of its logs since its log had this size: see `cut_off`."""
+    """What the broker removed from its logs since its log had this size: see `cut_off`."""
     return cut_off(last_lines(node_files(folder, broker).log, _MOST_LINES, log_size))
 
 

@@ -1,4 +1,4 @@
-"""Accounts of a cluster that asks who one is: users with passwords (SCRAM-SHA-256), and what each may do."""
+"""Accounts of a cluster that asks for a login: users with passwords (SCRAM-SHA-256), and their rights."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Rights:
 
 
 def team_rights(name: str) -> Rights:
-    """Of an outside team: it restores its counters from team_stats, so it may read that, too."""
+    """The rights of an outside team: it restores its counters from team_stats, so it may read that topic too."""
     return Rights(read=("new_users", "team_stats"), write=("actions", "team_stats"), groups=(name,))
 
 
@@ -63,15 +63,15 @@ def check_user_name(name: str) -> None:
 
 
 def add_user(connection: Connection, name: str, rights: Rights, save: Callable[[str], None] = lambda _: None) -> str:
-    """Makes the account with its rights and gives its password, which nobody can ask for again.
+    """Makes the account with its rights and returns its password, which can't be shown again.
 
-    `save` gets it before it is valid: no crash leaves an account whose password is nowhere.
+    `save` gets the password before it is valid: no crash leaves an account whose password is lost.
     """
     check_user_name(name)
     for topic in (*rights.read, *rights.write):
         refuse_illegal(topic)
     for group in rights.groups:
-        # Kafka takes * for all of them.
+        # For Kafka * means all groups.
         if not group.strip() or "*" in group:
             raise BadInput(f"consumer group {group!r}: give the name of one group")
     if not (rights.read or rights.write or rights.groups):
@@ -82,7 +82,7 @@ def add_user(connection: Connection, name: str, rights: Rights, save: Callable[[
             f"user {name!r} exists already at {connection.bootstrap_servers}: remove it first with  "
             f"lastword broker user remove {name}  (and the options that name the cluster)"
         )
-    # Rights first: a user is who has some, and one without a password can be removed and made again.
+    # Rights first: a user is known by its rights, and a user without a password can be removed and made again.
     for binding, future in admin.create_acls(list(_bindings(name, rights)), request_timeout=_PATIENCE_S).items():
         answer(future, f"giving {name!r} rights on {binding.name}")
     password = new_password()
@@ -92,21 +92,21 @@ def add_user(connection: Connection, name: str, rights: Rights, save: Callable[[
 
 
 def list_users(connection: Connection) -> list[ClusterUser]:
-    """Everyone who has rights, by name; the administrator has them all without being given any."""
-    found = _rights_of_all(connection.admin())
-    return [ClusterUser(name=name, rights=found[name]) for name in sorted(found)]
+    """All users with rights, by name; the administrator is not listed, and has all rights."""
+    rights = _rights_of_all(connection.admin())
+    return [ClusterUser(name=name, rights=rights[name]) for name in sorted(rights)]
 
 
 def remove_user(connection: Connection, name: str) -> None:
-    """Takes every right, and the password; what it has written stays."""
+    """Removes every right and the password; records that the user has written stay."""
     check_user_name(name)
     admin = connection.admin()
-    found = _rights_of_all(admin)
-    if name not in found:
-        hint = did_you_mean(name, found) or "see  lastword broker user list"
+    users = _rights_of_all(admin)
+    if name not in users:
+        hint = did_you_mean(name, users) or "see  lastword broker user list"
         raise NotFound(f"no user {name!r} at {connection.bootstrap_servers}: {hint}")
-    # It gets one that nobody knows, and stays. A cluster on Kafka 4.3.0 in which an account was deleted lets nobody in
-    # after its next start: reading its log again it forgets all passwords of that kind.
+    # The account stays, with a password that nobody knows. After the deletion of an account, a cluster on Kafka 4.3.0
+    # lets nobody in after its next start: as it reads its log again, it loses all passwords of that kind.
     _set_password(admin, name, new_password())
     (asked,) = admin.delete_acls([_filter(f"User:{name}")], request_timeout=_PATIENCE_S).values()
     answer(asked, f"taking the rights of {name!r}")
@@ -119,19 +119,19 @@ def _set_password(admin: AdminClient, name: str, password: str) -> None:
 
 
 def _rights_of_all(admin: AdminClient) -> dict[str, Rights]:
-    """Of everyone who was given any, by name."""
-    # First, because the client takes a refusal to list rights for none.
+    """The rights of every user who has any, by name."""
+    # First, because the client shows a refusal to list rights as an empty list.
     cluster = answer(
         admin.describe_cluster(include_authorized_operations=True, request_timeout=_PATIENCE_S), "the cluster"
     )
     if not {AclOperation.DESCRIBE, AclOperation.ALTER} <= {*(cluster.authorized_operations or ())}:
         raise LastwordError(
             "the cluster's users: not allowed: it needs the rights Describe and Alter on the cluster, as its "
-            "administrator has; use his credentials with --config"
+            "administrator has; use the administrator's login with --config"
         )
-    found = answer(admin.describe_acls(_filter(None), request_timeout=_PATIENCE_S), "the cluster's users")
-    users = {each.principal.removeprefix("User:") for each in found if each.principal.startswith("User:")}
-    return {user: _rights_in([each for each in found if each.principal == f"User:{user}"]) for user in users}
+    bindings = answer(admin.describe_acls(_filter(None), request_timeout=_PATIENCE_S), "the cluster's users")
+    users = {each.principal.removeprefix("User:") for each in bindings if each.principal.startswith("User:")}
+    return {user: _rights_in([each for each in bindings if each.principal == f"User:{user}"]) for user in users}
 
 
 def _rights_in(bindings: list[AclBinding]) -> Rights:
@@ -146,13 +146,13 @@ def _rights_in(bindings: list[AclBinding]) -> Rights:
 
 
 def _bindings(user: str, rights: Rights) -> Iterator[AclBinding]:
-    """Reading and writing both bring Describe with them."""
-    wanted: Sequence[tuple[ResourceType, AclOperation, Iterable[str]]] = (
+    """Reading and writing both include the right Describe."""
+    kinds: Sequence[tuple[ResourceType, AclOperation, Iterable[str]]] = (
         (ResourceType.TOPIC, AclOperation.READ, rights.read),
         (ResourceType.TOPIC, AclOperation.WRITE, rights.write),
         (ResourceType.GROUP, AclOperation.READ, rights.groups),
     )
-    for kind, operation, names in wanted:
+    for kind, operation, names in kinds:
         for name in names:
             yield AclBinding(
                 kind,

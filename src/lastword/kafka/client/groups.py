@@ -26,7 +26,7 @@ class GroupPosition:
 
     def __init__(self, connection: Connection, group: str) -> None:
         if not group:
-            raise BadInput("the name of the consumer group is empty: give one, or none")
+            raise BadInput("the name of the consumer group is empty: give a name, or leave it out")
         self._group = group
         self._connection = connection
         self._patience_s = connection.patience_s

@@ -95,7 +95,7 @@ def broker_settings(admin: AdminClient, brokers: Iterable[int]) -> dict[int, dic
 
 
 class TopicNow(NamedTuple):
-    identity: str  # tells a topic from a later one of the same name
+    identity: str  # differs from that of a later topic of the same name
     partitions: int
 
 

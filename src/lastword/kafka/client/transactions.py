@@ -72,7 +72,7 @@ class _RequestLog:
 
 
 class Transactions:
-    """The only writer under its id: a later one that takes the id ends what is open, and fences this one off."""
+    """The only writer under its id: a later writer that takes the id ends what is open, and fences this one off."""
 
     def __init__(self, connection: Connection, name: str, *, batch_bytes: int = 1024**2) -> None:
         """Takes the id; on return no earlier transaction of the id is open."""
@@ -128,7 +128,7 @@ class Transactions:
         return offsets[0]
 
     def close(self) -> None:
-        """Drops its connections at once. The next one that takes the id, or the broker in time, aborts what is open."""
+        """Drops its connections at once. The next writer of the id, or the broker in time, aborts what is open."""
         # Dropped, not closed: the client's own close first aborts what is open, and may wait for ever for the cluster.
         self._producer, self._may_end_late = None, False
 
@@ -154,7 +154,7 @@ class Transactions:
         if requests.epoch is None:
             raise LastwordError(
                 f"taking the transactional id {self._name}: librdkafka {libversion()[0]} does not log its epoch "
-                "as 2.16 does, and late ends can't be recognised without: install confluent-kafka 2.16"
+                "as 2.16 does, and without it a late EndTxn can't be recognised: install confluent-kafka 2.16"
             )
         return producer, requests
 

@@ -1,4 +1,4 @@
-"""The census of a partition: how many of its records are the last word on their key, and which may go."""
+"""The census of a partition: how many of its records are the newest of their key, and which may be removed."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from lastword.core.record import Record
 
 @dataclass(frozen=True, kw_only=True)
 class Census:
-    """What stands in a partition up to a position."""
+    """The counts of a partition up to a position."""
 
     records: int = 0
     keys: int = 0
     tombstones: int = 0
-    # Records that a later one of the same key makes obsolete. Those without a key count: the cleaner drops them.
+    # Records that a later record of the same key makes obsolete. Records without a key count: the cleaner removes them.
     obsolete: int = 0
     newest_timestamp_ms: int = -1
-    # The last obsolete record below the first record that is still too young to be cleaned, and what made it so.
+    # The last record that was made obsolete before the first record that is too young to be cleaned.
     last_removable_offset: int | None = None
-    # Of the tombstones that are the last word on their key.
+    # Of the tombstones that are the newest record of their key.
     oldest_tombstone_ms: int | None = None
     last_tombstone_offset: int | None = None
 

@@ -1,8 +1,8 @@
-"""Waiting for the broker's cleaner to go through the partitions that were nudged, as cheaply as for a small topic.
+"""Waiting until the broker's cleaner has cleaned the nudged partitions, at the same cost for a large topic.
 
-Nothing is read again to find out: one record whose going shows that the cleaner has passed is looked for, with one
-small fetch for each partition. That record is the newest witness of a nudge. A cleaning removes every aborted record
-below the point that it reaches, so when the newest witness is gone, those of earlier nudges are gone, too.
+The log is not read again: one small fetch for each partition looks for one record, the newest witness of a nudge. A
+cleaning removes every aborted record below the point that it reaches. So when the newest witness is gone, the cleaner
+has passed, and the witnesses of earlier nudges are gone too.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.compaction.census import Census
 from lastword.kafka.compaction.nudge import RollRule, gone, newest_timestamps_ms, nudge, nudger, peeker
 
-# The first nudge can be too early: a broker may hear of the changed settings after it has taken the nudge.
+# The first nudge can be too early: a broker may learn of the changed settings after it has taken the nudge.
 _SECOND_NUDGE_AFTER_S = 5.0
 _LONGEST_PAUSE_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionWork:
-    """What there is to do in a partition."""
+    """What a cleaning has to do in a partition."""
 
-    # The offset of an obsolete record that will go; None where only tombstones or records of ours may go.
+    # The offset of an obsolete record that will be removed; None where only tombstones or records of ours may be.
     sign: int | None
-    # Whether the newest segment must be closed for it. If not, changed settings are enough.
+    # Whether the newest segment must be closed first. If not, changed settings are enough.
     needs_nudge: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class CleaningResult:
-    """What a cleaning came to."""
+    """What a cleaning achieved."""
 
-    # The partitions that the cleaner has been through.
+    # The partitions that the cleaner has cleaned.
     through: set[int]
     # The partitions in which no record of ours is left, not even of an earlier compaction.
     swept: set[int]
@@ -58,7 +58,7 @@ class _Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class Cleaning:
-    """Nudges a topic, whose settings are ready for it, until the cleaner has been through."""
+    """Nudges a topic, whose settings are ready for it, until the cleaner has cleaned it."""
 
     connection: Connection
     admin: AdminClient
@@ -67,7 +67,7 @@ class Cleaning:
     delete_retention_ms: int
     min_lag_ms: int
     at_step: Callable[[str], None]
-    # Raises when nobody waits any more.
+    # Raises when the caller does not wait any more.
     check_wanted: Callable[[], None]
     # The offsets of all records that this cleaning appended, by partition.
     _ours: dict[int, list[int]] = field(default_factory=dict, init=False)
@@ -75,7 +75,7 @@ class Cleaning:
     def run(
         self, work: Mapping[int, PartitionWork], before: Mapping[int, Census], *, timeout_s: float
     ) -> CleaningResult:
-        """Cleans as far as the time allows, with the tombstones gone if that fits into it."""
+        """Cleans as far as the time allows; tombstones too, if there is time for a second cleaning."""
         began = time.monotonic()
         give_up_at = began + timeout_s
         producer = nudger(self.connection, self.topic)
@@ -97,7 +97,7 @@ class Cleaning:
     def _once(
         self, producer: Producer, consumer: Consumer, work: Mapping[int, PartitionWork], give_up_at: float
     ) -> set[int]:
-        """Waits for one cleaning of each partition; those that had it."""
+        """Waits for one cleaning of each partition; returns the partitions that were cleaned."""
         turns = self._turns(work)
         pause_s = 0.05
         self.at_step("nudge" if any(each.needs_nudge for each in work.values()) else "wait")

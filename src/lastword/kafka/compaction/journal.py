@@ -1,9 +1,9 @@
-"""The journal: topic settings that a command has changed for a while, so that no death of it leaves them changed.
+"""The compaction journal: settings of a topic that a compaction changes for a while, and how they are restored.
 
-Before a setting is altered, an entry under the home says what it was and what it will be. The entry belongs to the
-process that holds the lock beside it. The system lets go of the lock however that process ends, so an entry whose
-lock is free was left behind, and the next command that reaches the cluster undoes it. Undoing may itself be cut
-short anywhere and done again: it writes the same values, and the entry goes last.
+Before a setting is changed, an entry under the home has its value before and its value during the compaction. The entry
+belongs to the process that holds the lock beside it. The kernel frees the lock however that process ends. So an entry
+whose lock is free was left behind, and the next command that reaches the cluster undoes it. Undoing may itself be
+interrupted anywhere and done again: it writes the same values, and removes the entry last.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import alter_settings, settings_now, topic_identity
 from lastword.kafka.compaction.nudge import nudger
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SettingChange:
-    """One setting: its value on the topic before (None: not set there) and while the command runs."""
+    """One setting: its value on the topic before (None: not set there) and during the compaction."""
 
     before: str | None
     during: str
@@ -41,7 +41,7 @@ class SettingChange:
 
 @dataclass(frozen=True, kw_only=True)
 class JournalEntry:
-    """What a command has changed, or was about to change, on one topic of one cluster."""
+    """What a compaction has changed, or was about to change, on one topic of one cluster."""
 
     cluster_id: str
     topic: str
@@ -64,11 +64,11 @@ class TopicClaim:
     path: Path
 
     def write(self, entry: JournalEntry) -> None:
-        """Keeps the entry through a crash of the machine: it is on the disk, whole, before this returns."""
+        """Writes the entry so that it survives a crash of the machine: the whole entry is on the disk on return."""
         write_durably(self.path, msgspec.json.encode(entry))
 
     def entry(self) -> JournalEntry | None:
-        """The entry that is there; None when nothing was left behind."""
+        """The entry on the disk; None when nothing was left behind."""
         try:
             return msgspec.json.decode(self.path.read_bytes(), type=JournalEntry)
         except FileNotFoundError:
@@ -84,10 +84,12 @@ class TopicClaim:
         sync(self.path.parent)
 
     def write_left(self, topic_id: str, partitions: Iterable[int]) -> None:
-        """Keeps for the next compaction where records of ours may be left; no partitions: none are left anywhere."""
-        chosen = sorted(partitions)
-        if chosen:
-            write_durably(self._left_path, msgspec.json.encode(NudgeLeftovers(topic_id=topic_id, partitions=chosen)))
+        """Notes for the next compaction in which partitions records of ours may be left; none: there are none left."""
+        with_leftovers = sorted(partitions)
+        if with_leftovers:
+            write_durably(
+                self._left_path, msgspec.json.encode(NudgeLeftovers(topic_id=topic_id, partitions=with_leftovers))
+            )
         else:
             self._left_path.unlink(missing_ok=True)
 
@@ -96,7 +98,7 @@ class TopicClaim:
         try:
             left = msgspec.json.decode(self._left_path.read_bytes(), type=NudgeLeftovers)
         except (FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
-            # Damaged, the file says nothing that a compaction with something to remove would not find out.
+            # A damaged file counts as none: a compaction that has something to remove finds the records all the same.
             return set()
         return set(left.partitions) if left.topic_id == topic_id else set()
 
@@ -107,7 +109,7 @@ class TopicClaim:
 
 @contextmanager
 def claimed(home: Path, cluster_id: str, topic: str) -> Iterator[TopicClaim]:
-    """The claim on a topic; refused while another live process holds it."""
+    """The claim on a topic; LastwordError while another live process holds it."""
     path = _path(home, cluster_id, topic)
     private_folder(path.parent)
     with _held(path) as claim:
@@ -117,22 +119,22 @@ def claimed(home: Path, cluster_id: str, topic: str) -> Iterator[TopicClaim]:
 
 
 def has_entry(home: Path, cluster_id: str, topic: str) -> bool:
-    """Whether a topic has, or may have, settings of a command: of one that runs, or of one that was interrupted."""
+    """Whether a topic may have settings of a compaction, of a running or of an interrupted one."""
     return _path(home, cluster_id, topic).exists()
 
 
 @dataclass(frozen=True, kw_only=True)
 class PutBack:
-    """What became of changed settings, one sentence for each."""
+    """What happened to the changed settings, one sentence for each."""
 
     restored: tuple[str, ...] = ()
     left_alone: tuple[str, ...] = ()
-    # Whether the topic is no longer there, with all that was in it.
+    # Whether the topic does not exist any more.
     topic_is_gone: bool = False
 
 
 def undo(connection: Connection, admin: AdminClient, entry: JournalEntry) -> PutBack:
-    """Makes the topic as it was before the interrupted command; a topic that was deleted, or made again, stays as it is."""
+    """Undoes what the interrupted compaction changed; a topic that was deleted, or made again, stays as it is."""
     since = f"since a compaction of it was interrupted: nothing to put back on {entry.topic}"
     try:
         if topic_identity(admin, entry.topic) != entry.topic_id:
@@ -145,18 +147,18 @@ def undo(connection: Connection, admin: AdminClient, entry: JournalEntry) -> Put
 
 
 def put_back(admin: AdminClient, entry: JournalEntry) -> PutBack:
-    """Gives each setting its value from before, except where someone else has changed it since."""
+    """Restores the value of each setting, except where someone else has changed it since."""
     present = settings_now(admin, entry.topic)
     back: dict[str, str | None] = {}
     restored, left_alone = [], []
     for name, change in entry.changes.items():
-        shown = present[name].on_topic
-        if shown == change.during:
-            restored.append(f"{entry.topic}: {name} put back from {shown} to {change.before or 'the default'}")
-        elif shown != change.before:
-            left_alone.append(f"{entry.topic}: {name} was changed by someone else to {shown or 'the default'}: left so")
+        value = present[name].on_topic
+        if value == change.during:
+            restored.append(f"{entry.topic}: {name} put back from {value} to {change.before or 'the default'}")
+        elif value != change.before:
+            left_alone.append(f"{entry.topic}: {name} was changed by someone else to {value or 'the default'}: left so")
             continue
-        # Written even if it already shows the value from before: a broker may lag behind a change on its way.
+        # Written even if the broker already shows the old value: the broker may lag behind.
         back[name] = change.before
     try:
         if back:
@@ -167,21 +169,21 @@ def put_back(admin: AdminClient, entry: JournalEntry) -> PutBack:
     return PutBack(restored=tuple(restored), left_alone=tuple(left_alone))
 
 
-def restore_left_behind(connection: Connection, home: Path, tell: Tell) -> list[JournalEntry]:
-    """Undoes what interrupted commands left behind on this cluster, and gives the entries that are settled.
+def restore_left_behind(connection: Connection, home: Path, report: Report) -> list[JournalEntry]:
+    """Undoes what interrupted compactions left behind on this cluster; returns the entries that are settled.
 
-    Without such entries it costs the listing of one folder and makes no connection. What can't be undone now is
-    told and stays for the next command; it never stops the command that runs.
+    Without such entries this lists one folder and makes no connection. An entry that can't be undone now is reported
+    and stays for the next command; it never stops the command that runs.
     """
     settled: list[JournalEntry] = []
     try:
         for path in sorted(_entries(home / "journal")):
             with _held(path) as claim:
-                # A live owner restores what it changed itself, and so does another command that got here first.
-                if not isinstance(claim, _Owner) and (entry := _settle(connection, claim, tell)) is not None:
+                # A live owner restores its own changes, and another command may be restoring them right now.
+                if not isinstance(claim, _Owner) and (entry := _settle(connection, claim, report)) is not None:
                     settled.append(entry)
     except OSError as failure:
-        tell(f"the journal at {failure.filename or home} can't be looked through: {failure.strerror or failure}")
+        report(f"the journal at {failure.filename or home} can't be read: {failure.strerror or failure}")
     return settled
 
 
@@ -194,11 +196,11 @@ def _entries(folder: Path) -> list[Path]:
     return [path for path in folder.glob("*.json") if path.is_file()] if folder.is_dir() else []
 
 
-def _settle(connection: Connection, claim: TopicClaim, tell: Tell) -> JournalEntry | None:
+def _settle(connection: Connection, claim: TopicClaim, report: Report) -> JournalEntry | None:
     try:
         entry = claim.entry()
     except LastwordError as damage:
-        tell(str(damage))
+        report(str(damage))
         return None
     if entry is None:
         return None
@@ -208,15 +210,17 @@ def _settle(connection: Connection, claim: TopicClaim, tell: Tell) -> JournalEnt
     try:
         outcome = undo(connection, admin, entry)
     except LastwordError as failure:
-        tell(f"{entry.topic} still has settings of an interrupted compaction: {failure}; the next command tries again")
+        report(
+            f"{entry.topic} still has settings of an interrupted compaction: {failure}; the next command tries again"
+        )
         return None
     claim.forget()
     for sentence in outcome.restored + outcome.left_alone:
-        tell(sentence)
+        report(sentence)
     if outcome.topic_is_gone:
         claim.write_left(entry.topic_id, ())
     elif claim.left(entry.topic_id):
-        tell(
+        report(
             f"{entry.topic}: readers of uncommitted data may see records under {NUDGE_KEY.decode()} that the "
             f"interrupted compaction left: remove them with  lastword topic compact {entry.topic}"
         )
@@ -225,14 +229,14 @@ def _settle(connection: Connection, claim: TopicClaim, tell: Tell) -> JournalEnt
 
 @dataclass(frozen=True, kw_only=True)
 class _Owner:
-    """Who holds a claim at this moment."""
+    """The process that holds a claim at this moment."""
 
     name: str
 
 
 @contextmanager
 def _held(path: Path) -> Iterator[TopicClaim | _Owner]:
-    """The claim on an entry, or its owner while that one lives."""
+    """The claim on an entry, or its owner while the owner lives."""
     # The lock file is never removed: two processes could then hold two files of one name.
     with path.with_suffix(".lock").open("a+", encoding="ascii") as lock:
         try:

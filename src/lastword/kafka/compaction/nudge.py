@@ -1,11 +1,11 @@
-"""The nudge: an aborted transaction that makes an idle topic cleanable, and the sign that the cleaner came by.
+"""The nudge: an aborted transaction that makes an idle topic cleanable, and shows when the cleaner has passed.
 
 A segment rolls only on an append, and the cleaner never touches the segment that is appended to: without a nudge
 the newest records of an idle topic are never compacted. A nudge is one transaction, which is aborted:
 
     witness   a tombstone under a reserved key, for each partition. Its timestamp is as old as the topic takes, so the
               witness opens no segment and makes none look younger. The first cleaning removes it, because it is
-              aborted: when the witness is gone, the cleaner has been here.
+              aborted: when the witness is gone, the cleaner has passed.
     marker    Kafka's own record of the abort, which no reader sees. The marker carries the broker's clock. So it opens
               a new segment if the first timestamp of the old one is segment.ms or more in the past.
 
@@ -16,13 +16,13 @@ only makes it roll earlier, so segment.jitter.ms can stay as it is.
 A marker can't roll a segment that begins in the future. There a third record helps:
 
     roll      a tombstone stamped past segment.ms after the newest timestamp. It is the first record of the new segment
-              and stays there: readers of uncommitted data see it until a later compaction (see `cleaning`).
+              and stays there: readers of uncommitted data see it until a later compaction (see `cleaner_wait`).
 
-A marker can be refused. The leader stamps it first and checks its timestamp afterwards, as that of any record: where
-message.timestamp.before.max.ms is 0, a millisecond between the two is too much. The coordinator then gives up without a
-word to us (IllegalStateException in the broker's log). Until the bound is raised and that broker restarts, the
-transaction stays open, holds back readers of committed data, and lets no other one begin under its id. So a topic is
-nudged only while it takes timestamps of LEAST_PAST_MS before now.
+A marker can be refused. The leader stamps the marker first and checks its timestamp afterwards, as for any record: if
+message.timestamp.before.max.ms is 0, one millisecond between the two is too much. The coordinator then gives up without
+an answer to us (IllegalStateException in the broker's log). Until the bound is raised and that broker restarts, the
+transaction stays open, holds back readers of committed data, and no other transaction begins under its id. So a topic
+is nudged only while it takes timestamps of LEAST_PAST_MS before now.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ from lastword.kafka.client.messages import NO_GROUP
 
 _NEWEST = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
 
-# What the settings of PAST_BOUNDS must be at least while a topic is nudged. It is more than any broker stalls.
+# The least value of the settings of PAST_BOUNDS while a topic is nudged: no broker stalls for that long.
 LEAST_PAST_MS = 600_000
 # Brokers before 3.6 know only the second name, brokers since 4.0 only the first.
 PAST_BOUNDS = ("message.timestamp.before.max.ms", "message.timestamp.difference.max.ms")
 
-# The broker ends what is open for longer, and we would take that for the work of another machine.
+# The broker ends a transaction that is open for longer, which looks to us like the work of another machine.
 _TRANSACTION_TIMEOUT_MS = 30_000
 _PATIENCE_S = 30
-# What the client says of a transaction that does not go on, whether the cluster is away or its coordinator is stuck.
+# The client's errors for a transaction that does not go on: the cluster is away, or its coordinator is stuck.
 _STANDSTILL = (KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT, KafkaError.CONCURRENT_TRANSACTIONS)
 # How long a cluster may take to show that it is up.
 _SIGN_OF_LIFE_S = 5
@@ -63,7 +63,7 @@ _SIGN_OF_LIFE_S = 5
 _CLOCK_SLACK_MS = 1_000
 # A record that was just young enough when it was stamped must not be too old when it arrives.
 _DELIVERY_SLACK_MS = 60_000
-# A newest timestamp up to this far ahead of our clock is waited for.
+# The longest wait for a newest timestamp that is ahead of our clock.
 _AHEAD_MS = 10_000
 # Clocks of one machine read at two places may differ by some milliseconds.
 _MARGIN_MS = 100
@@ -103,7 +103,7 @@ class RollRule:
 
 
 def roll_rule(settings: Mapping[str, SettingNow], *, segment_ms: int) -> RollRule:
-    """The rule for a topic that is, or is about to be, ready: segment.ms at most `segment_ms`, room for markers."""
+    """The rule for a topic that is, or will be, ready: segment.ms at most `segment_ms`, room for markers."""
 
     def bound(*names: str) -> int:
         return min((int(settings[each].value) for each in names if each in settings), default=2**63 - 1)
@@ -117,7 +117,7 @@ def roll_rule(settings: Mapping[str, SettingNow], *, segment_ms: int) -> RollRul
 
 
 def bounds_in_the_way(settings: Mapping[str, SettingNow]) -> list[str]:
-    """The settings by which the topic might refuse a marker."""
+    """The settings that might make the topic refuse a marker."""
     if settings["message.timestamp.type"].value == "LogAppendTime":
         return []
     return [name for name in PAST_BOUNDS if name in settings and int(settings[name].value) < LEAST_PAST_MS]
@@ -128,10 +128,10 @@ def transactional_id(topic: str) -> str:
 
 
 def nudger(connection: Connection, topic: str) -> Producer:
-    """A producer whose transactional id is the topic's: making it ends whatever a predecessor left open.
+    """A producer with the transactional id of the topic: making it ends a transaction that a predecessor left open.
 
-    Once it is made, the markers of that are written. It is dropped and not closed: the client's own close waits for the
-    cluster without a limit.
+    On return the markers of that transaction are written. The producer is dropped and not closed: the client's own
+    close waits for the cluster without a limit.
     """
     producer = connection.producer(
         transactional_id=transactional_id(topic), transaction_timeout_ms=_TRANSACTION_TIMEOUT_MS
@@ -158,7 +158,7 @@ def nudge(
     rule: RollRule,
     before_abort: Callable[[], None],
 ) -> Nudged:
-    """One nudge of each partition; those in `rolls_ms` get a roll with this timestamp, too."""
+    """One nudge of each partition; a partition in `rolls_ms` also gets a roll with that timestamp."""
     with _explained(topic, producer):
         producer.begin_transaction()
         try:
@@ -185,7 +185,7 @@ def gone(consumer: Consumer, topic: str, offsets: Mapping[int, int]) -> set[int]
     if not offsets:
         return set()
     consumer.assign([TopicPartition(topic, partition, offset) for partition, offset in offsets.items()])
-    pending, found = set(offsets), set()
+    pending, without_record = set(offsets), set()
     give_up_at = time.monotonic() + _PATIENCE_S
     while pending:
         message = consumer.poll(0.5)
@@ -203,8 +203,8 @@ def gone(consumer: Consumer, topic: str, offsets: Mapping[int, int]) -> set[int]
         # Not paused: a pause would outlive the next assignment.
         consumer.incremental_unassign([TopicPartition(topic, partition)])
         if message.error() is not None or message.offset() != offsets[partition]:
-            found.add(partition)
-    return found
+            without_record.add(partition)
+    return without_record
 
 
 @contextmanager
@@ -215,7 +215,7 @@ def peeker(connection: Connection) -> Iterator[Consumer]:
         enable_partition_eof=True,
         fetch_message_max_bytes=1_000,
         queued_min_messages=1,
-        # The default rests for a second as soon as that one record waits.
+        # By default the client pauses for a second as soon as one record is queued.
         fetch_queue_backoff_ms=1,
     )
     try:
@@ -226,7 +226,7 @@ def peeker(connection: Connection) -> Iterator[Consumer]:
 
 
 def _answering(message: Any, topic: str) -> int | None:
-    """The partition that this message speaks for; None for an error that the client will retry."""
+    """The partition that this message answers for; None for an error that the client will retry."""
     error = message.error()
     # No record at or after the offset, or a log that starts after it: both mean that the record is gone.
     if error is None or error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
@@ -237,7 +237,7 @@ def _answering(message: Any, topic: str) -> int | None:
 
 
 def _append(producer: Producer, topic: str, stamps_ms: Mapping[int, int]) -> dict[int, int]:
-    """One tombstone for each partition, in a batch of its own; for each the offset it got."""
+    """Appends one tombstone to each partition, in a batch of its own; returns their offsets."""
     offsets: dict[int, int] = {}
     refusals: list[KafkaError] = []
 
@@ -268,7 +268,7 @@ def _explained(topic: str, producer: Producer | None = None) -> Iterator[None]:
                 f"{topic} is being compacted from another machine too, or this one stood still for "
                 f"{_TRANSACTION_TIMEOUT_MS // 1000} s: try again later"
             ) from None
-        # A transaction that does not go on says nothing about the cluster: ask.
+        # A stuck transaction does not mean that the cluster is away: ask the cluster.
         if producer is not None and code in _STANDSTILL and _answers(producer):
             raise LastwordError(
                 f"nudging {topic}: the cluster is up, but does not go on with the transaction "

@@ -1,13 +1,12 @@
-"""Compaction on demand: make the broker's cleaner compact a topic now, wait for it, and say what it did.
+"""Compaction on demand: makes the broker's cleaner compact a topic now, waits for it, and reports what it did.
 
-A record is obsolete if a later one has its key. Kafka's cleaner removes such records in its own time, and from an
-idle topic it never removes the newest ones: a segment must be rolled before it is cleaned, only an append rolls it,
-and a cleaning starts only when enough of the log is dirty. So for a while some settings of the topic are changed
-(see `journal`), the partitions with something to remove are nudged until they are clean (see `nudge`, `cleaning`),
-and the settings are put back. Nothing of a nudge stays that any reader sees; where something has to stay, the result
-says so. The cleaner keeps to Kafka's own rules: it leaves alone what is younger than min.compaction.lag.ms and what
-lies after the start of an open transaction, and it removes a tombstone only in a cleaning that begins
-delete.retention.ms or more after the one that first met it.
+A record is obsolete if a later record has its key. Kafka's cleaner removes obsolete records when it likes, and never
+the newest ones of an idle topic: a segment must be rolled before it is cleaned, only an append rolls it, and a cleaning
+starts only when enough of the log is dirty. So some settings of the topic are changed for a while (see `journal`), the
+partitions with something to remove are nudged until they are clean (see `nudge`, `cleaner_wait`), and the settings are
+put back. If a reader can still see something of a nudge afterwards, the result says so. The cleaner obeys Kafka's own
+rules: it keeps records younger than min.compaction.lag.ms and records after the start of an open transaction, and it
+removes a tombstone only in a cleaning that begins delete.retention.ms or more after the cleaning that first met it.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ from lastword.kafka.topics.log_dirs import sizes_on_disk
 STEPS = ("look", "count", "journal", "alter", "nudge", "abort", "wait", "restore", "forget", "recount")
 
 # Short enough to roll at once, long enough that a busy topic makes no storm of segments: one a second at most.
-# Together with the ratio it is the same for every caller: of two at once, on two machines, the later one finds the
-# topic ready, changes nothing and so has nothing to put back wrongly.
+# This value and the ratio are the same for every caller: if two machines compact a topic at once, the later one finds
+# the topic ready, changes nothing, and so puts nothing back wrongly.
 _SEGMENT_MS = 1_000
 # Spelled as the broker shows it, or it would look like another value.
 _DIRTY_RATIO = "0.0"
@@ -64,10 +63,10 @@ class PartitionCompaction:
     # On the leader's disk; None without the right to see it.
     bytes_before: int | None
     bytes_after: int | None
-    # Why it did not get smaller, in words; None when all that was obsolete has gone.
+    # Why it did not get smaller, as a sentence; None when all obsolete records are gone.
     why: str | None
-    # None: nothing of ours is in it. Otherwise readers of uncommitted data see records under NUDGE_KEY, and another
-    # compaction from this time on removes them.
+    # None: no record of ours is left. Otherwise readers of uncommitted data see records under NUDGE_KEY, and a
+    # compaction after this time removes them.
     nudge_left_until_ms: int | None
 
 
@@ -77,8 +76,8 @@ class Compaction:
 
     topic: str
     partitions: tuple[PartitionCompaction, ...]
-    # Settings that someone else changed meanwhile, what an interrupted compaction had left behind, and where records
-    # of the nudge stay.
+    # Settings that someone else changed meanwhile, what an interrupted compaction had left behind, and partitions with
+    # records of a nudge.
     notes: tuple[str, ...]
     took_s: float
 
@@ -92,11 +91,11 @@ def compact_topic(
     at_step: Callable[[str], None] = lambda _: None,
     check_wanted: Callable[[], None] = lambda: None,
 ) -> Compaction:
-    """Compacts the topic as far as Kafka's rules allow within `timeout_s`, and says for each partition what came of it.
+    """Compacts the topic as far as Kafka's rules allow within `timeout_s`; the result has each partition.
 
-    The topic's settings are afterwards as before. A cleaner that does not come in time is not an error: the result
-    says so. `at_step` hears the name of each step of STEPS as it begins. While
-    it reads and waits, `check_wanted` may raise, to end it: the settings are put back then too.
+    The settings of the topic are afterwards as before. If the cleaner does not finish in time, that is no error: the
+    result says so. `at_step` gets the name of each step of STEPS as it begins. `check_wanted` is called while it reads
+    and waits, and may raise to end the compaction: the settings are put back then too.
     """
     began = time.monotonic()
     at_step("look")
@@ -192,16 +191,16 @@ class _CompactionJob:
         )
 
     def _work(self, before: Mapping[int, Census], left: set[int], at_ms: int) -> dict[int, PartitionWork]:
-        """What is to be done now, for each partition where something can be."""
+        """The work of each partition that has any."""
         chosen = [p for p in before if p not in self.cleaner_off and (p in left or self._has_work(before[p], at_ms))]
         newest_ms = newest_timestamps_ms(self.admin, self.topic, chosen)
         work = {}
         for p in chosen:
             sign = before[p].last_removable_offset
-            # A segment with a record that is too young is not cleaned, and all that may go lies before such a segment:
-            # what has to be closed is closed already.
+            # A segment with a record that is too young is not cleaned. All removable records lie before such a segment,
+            # so the segments to clean are closed already.
             needs_nudge = newest_ms[p] <= self._ripe_until_ms(at_ms)
-            # To remove a record of ours, no other one is left instead.
+            # A record of ours is not removed at the price of leaving another one.
             if not self._has_work(before[p], at_ms) and self._rule.is_far_ahead(newest_ms[p], at_ms):
                 continue
             if needs_nudge or sign is not None:
@@ -216,7 +215,7 @@ class _CompactionJob:
         return roll_rule(self.settings, segment_ms=_SEGMENT_MS)
 
     def _census(self, end: Position, partitions: Iterable[int], ripe_until_ms: float) -> dict[int, Census]:
-        """Counted up to `end` both times: what others write meanwhile is not ours to count."""
+        """Counts up to `end`, before and after: records that others write meanwhile do not count."""
         chosen = sorted(partitions)
         batches = read_log(
             self.connection, self.topic, partitions=chosen, stop=end, progress=lambda *_: self.check_wanted()
@@ -230,7 +229,7 @@ class _CompactionJob:
         try:
             sizes = sizes_on_disk(self.connection, self.topic)
         except LastwordError:
-            # A right of the cluster, and the compaction itself needs no such right.
+            # Sizes need a right on the cluster, which the compaction itself does not need.
             return {}
         return {p: on[leaders[p]] for p, on in sizes.items() if leaders.get(p) in on}
 
@@ -253,7 +252,7 @@ class _CompactionJob:
         return retention_ms < self.timeout_s * 1000 or census.oldest_tombstone_ms + retention_ms <= at_ms
 
     def _changes(self) -> dict[str, SettingChange]:
-        """The settings that must be other than they are, and no more."""
+        """Only the settings that a compaction needs to be different."""
         changes = {}
         if self._number("segment.ms") > _SEGMENT_MS:
             changes["segment.ms"] = str(_SEGMENT_MS)
@@ -274,9 +273,9 @@ class _CompactionJob:
             changes=self._changes(),
         )
         self.at_step("journal")
-        # Before the first of them is written: if we die, the next compaction looks there.
+        # Before the first record is written: if we die, the next compaction looks in these partitions.
         claim.write_left(self.topic_id, claim.left(self.topic_id) | {p for p in work if work[p].needs_nudge})
-        # Also when no setting changes: whoever finds the entry ends the transaction that we may leave open.
+        # Also when no setting changes: the command that finds the entry ends the transaction that we may leave open.
         claim.write(entry)
         try:
             self.at_step("alter")
@@ -301,7 +300,7 @@ class _CompactionJob:
         try:
             if bounds_in_the_way(self.settings):
                 # No marker may be on its way when the bound is back, and an abort does not wait for its markers.
-                # Where there is no new nudger to be had, waiting helps no more.
+                # If no new nudger can be made, waiting does not help.
                 with suppress(LastwordError):
                     nudger(self.connection, self.topic)
             notes.extend(put_back(self.admin, entry).left_alone)

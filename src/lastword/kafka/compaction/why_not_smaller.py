@@ -1,4 +1,4 @@
-"""Why a partition did not get smaller in a compaction, in words that say what to do."""
+"""Why a partition did not get smaller in a compaction, as a sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def why_not_smaller(
     settings: Mapping[str, SettingNow],
     timeout_s: float,
 ) -> dict[int, str]:
-    """For each partition that did not get as small as it could, the reason; nothing for the others."""
+    """The reason for each partition that did not get as small as it could; nothing for the others."""
     in_doubt = [p for p in before if after[p].obsolete or after[p].records == before[p].records]
     unfinished = [p for p in in_doubt if after[p].obsolete or p in uncleaned]
     open_at = _open_transactions(connection, topic) if unfinished else {}
@@ -56,25 +56,25 @@ def why_not_smaller(
 
 
 def cleaner_off(connection: Connection, admin: AdminClient, topic: str) -> dict[int, int]:
-    """The partitions whose leader has its cleaner switched off, with that broker; BadInput when all of them have.
+    """The partitions whose leader has its cleaner switched off, with that broker; BadInput if that is true of all.
 
-    Without the right to see the brokers' settings nothing is known, and so nothing is said.
+    Empty without the right to see the settings of the brokers.
     """
     leaders = {p: metadata.leader for p, metadata in connection.topic(topic, admin).partitions.items()}
     settings = broker_settings(admin, {leader for leader in leaders.values() if leader >= 0})
     off = {broker for broker, each in settings.items() if each.get("log.cleaner.enable") == "false"}
-    found = {p: leader for p, leader in leaders.items() if leader in off}
-    if len(found) == len(leaders):
+    partitions = {p: leader for p, leader in leaders.items() if leader in off}
+    if len(partitions) == len(leaders):
         raise BadInput(f"{topic} can't be compacted: {_cleaner_is_off(off)}")
-    return found
+    return partitions
 
 
 def why_nudge_is_left(topic: str, left_until_ms: Mapping[int, int]) -> list[str]:
-    """A sentence for each time from which on another compaction removes what is left of a nudge."""
+    """A sentence for each time after which another compaction removes what is left of a nudge."""
     at_ms = now_ms()
     partitions: dict[str, list[int]] = {}
     for p, until_ms in sorted(left_until_ms.items()):
-        # A marker of a moment ago needs a second to become old; that is no news.
+        # A new marker needs a second to become old enough: that is not worth a date.
         ahead = until_ms > at_ms + 10_000
         when = f"after {_utc(until_ms)}, because it has records stamped in the future" if ahead else "again"
         partitions.setdefault(when, []).append(p)
@@ -86,7 +86,7 @@ def why_nudge_is_left(topic: str, left_until_ms: Mapping[int, int]) -> list[str]
 
 
 def duration(ms: float) -> str:
-    """`90 seconds`, `24 hours`: rounded to what a person would say."""
+    """`90 seconds`, `24 hours`: rounded as a person would say it."""
     for size, unit in _UNITS:
         if ms >= 2 * size or ms == size:
             count = round(ms / size)
@@ -104,7 +104,7 @@ def _cleaner_is_off(brokers: Iterable[int]) -> str:
 
 
 def _utc(ms: int) -> str:
-    # Rounded up: at the very second that is named, the time must be over.
+    # Rounded up: at the second that is shown, the time must be over.
     return datetime.fromtimestamp(-(-ms // 1000), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 

@@ -1,7 +1,7 @@
-"""What a whole cluster is right now, by few questions: its brokers, and every topic with offsets, settings and sizes.
+"""A whole cluster right now, by few requests: its brokers, and every topic with offsets, settings and sizes.
 
-The metadata say whether anybody answers. What else is not answered (a right is missing, a topic vanished meanwhile, a
-partition goes from one leader to the next) is told as not known: one topic's trouble must not hide all the others.
+Only missing metadata are an error. Any other missing answer (a right is missing, a topic was deleted meanwhile, a
+partition changes its leader) is None in the result: trouble with one topic must not hide all the others.
 """
 
 from __future__ import annotations
@@ -67,13 +67,15 @@ def describe_cluster(connection: Connection, admin: AdminClient) -> ClusterDescr
 
 
 def _topics(connection: Connection, admin: AdminClient, names: list[str]) -> dict[str, TopicDescription]:
-    found = _found(connection, admin, names)
-    led = [(name, info.id) for name, topic in found.items() for info in topic.partitions if leader_of(info) is not None]
+    described = _described(connection, admin, names)
+    led = [
+        (name, info.id) for name, topic in described.items() for info in topic.partitions if leader_of(info) is not None
+    ]
     starts = _offsets(connection, admin, led, EARLIEST)
     ends = _offsets(connection, admin, led, LATEST)
     stable = _offsets(connection, admin, led, LATEST, IsolationLevel.READ_COMMITTED)
-    settings = _settings(connection, admin, list(found))
-    sizes, no_sizes_because = _sizes(connection, list(found))
+    settings = _settings(connection, admin, list(described))
+    sizes, no_sizes_because = _sizes(connection, list(described))
     return {
         name: TopicDescription(
             name=name,
@@ -91,23 +93,23 @@ def _topics(connection: Connection, admin: AdminClient, names: list[str]) -> dic
             ),
             no_sizes_because=no_sizes_because,
         )
-        for name, topic in found.items()
+        for name, topic in described.items()
     }
 
 
-def _found(connection: Connection, admin: AdminClient, names: list[str]) -> dict[str, Any]:
-    """The topics that can be described; one of our errors when none can, for another reason than that it is gone."""
-    found, failed = {}, None
+def _described(connection: Connection, admin: AdminClient, names: list[str]) -> dict[str, Any]:
+    """The topics that can be described; an error if none can, unless all were deleted or are hidden."""
+    topics, failed = {}, None
     for name, future in described_topics(connection, admin, names).items():
         try:
-            found[name] = future.result()
+            topics[name] = future.result()
         except KafkaException as failure:
             if failure.args[0].code() not in NOT_THERE:
                 failed = translated(failure, f"topic {name!r}")
-    if failed is not None and not found:
-        # Nobody answered: that is no cluster without topics.
+    if failed is not None and not topics:
+        # Nobody answered: that is not a cluster without topics.
         raise failed
-    return dict(sorted(found.items()))
+    return dict(sorted(topics.items()))
 
 
 def _offsets(
@@ -121,28 +123,28 @@ def _offsets(
     if not asked:
         return {}
     answers = admin.list_offsets(asked, isolation_level=isolation, request_timeout=connection.patience_s)
-    found = {}
+    offsets = {}
     for each, future in answers.items():
         try:
             offset = future.result().offset
         except KafkaException:
             continue
-        # Less than 0 while the partition goes from one leader to the next.
+        # Less than 0 while the partition changes its leader.
         if offset >= 0:
-            found[each.topic, each.partition] = offset
-    return found
+            offsets[each.topic, each.partition] = offset
+    return offsets
 
 
 def _settings(connection: Connection, admin: AdminClient, names: list[str]) -> dict[str, dict[str, SettingNow]]:
     if not names:
         return {}
-    found: dict[str, dict[str, SettingNow]] = {}
+    settings: dict[str, dict[str, SettingNow]] = {}
     for name, future in described_settings(admin, names, patience_s=connection.patience_s).items():
         try:
-            found[name] = settings_of(future.result())
+            settings[name] = settings_of(future.result())
         except KafkaException:
-            found[name] = {}
-    return found
+            settings[name] = {}
+    return settings
 
 
 def _sizes(connection: Connection, names: list[str]) -> tuple[Mapping[str, Sizes], str | None]:
@@ -151,6 +153,6 @@ def _sizes(connection: Connection, names: list[str]) -> tuple[Mapping[str, Sizes
     except LastwordError as refusal:
         return {}, str(refusal)
     except Exception as failure:
-        # kafka-python, a client of its own, has trouble of its own: all but the sizes was answered.
+        # kafka-python is another client, with errors of its own: everything but the sizes is known.
         _log.debug("asking for sizes on disk failed", exc_info=True)
         return {}, f"sizes on disk are not known: asking for them failed with {type(failure).__name__}"

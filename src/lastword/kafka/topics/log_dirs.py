@@ -31,7 +31,7 @@ _SAME_THING = {
 }
 _UPPER_CASE = ("security_protocol", "sasl_mechanism")
 _HOST_CHECK = "ssl.endpoint.identification.algorithm"
-# What is quietened is the whole process: two threads at once would put back each other's quiet for good.
+# The log level is that of the whole process: of two threads at once, one would restore the level that the other set.
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -40,34 +40,34 @@ Sizes = dict[int, dict[int, int]]
 
 
 def sizes_on_disk(connection: Connection, topic: str) -> Sizes:
-    """The sizes of one topic; LastwordError says why when the cluster does not tell."""
+    """The sizes of one topic; LastwordError says why when the cluster does not give them."""
     return all_sizes_on_disk(connection, [topic])[topic]
 
 
 def all_sizes_on_disk(connection: Connection, topics: list[str]) -> dict[str, Sizes]:
-    """The sizes of several topics by one question, empty for one that is not there; LastwordError as above.
+    """The sizes of several topics by one request, empty for a topic that does not exist; LastwordError as above.
 
-    A replica that is on its way to another disk of its broker counts once, where it still is.
+    A replica that moves to another disk of its broker counts once, on its old disk.
     """
     sizes: dict[str, Sizes] = {topic: {} for topic in topics}
-    told = repr(topics[0]) if len(topics) == 1 else f"{len(topics)} topics"
-    for answer in _answers(connection, topics, told):
+    which = repr(topics[0]) if len(topics) == 1 else f"{len(topics)} topics"
+    for answer in _answers(connection, topics, which):
         broker = int(answer["broker"])
-        _refuse_silence(answer["log_dirs"], told, broker)
+        _refuse_silence(answer["log_dirs"], which, broker)
         for directory in answer["log_dirs"]:
-            for found in directory["topics"]:
-                for replica in found["partitions"]:
-                    if found["name"] in sizes and not replica["is_future_key"]:
+            for topic in directory["topics"]:
+                for replica in topic["partitions"]:
+                    if topic["name"] in sizes and not replica["is_future_key"]:
                         index = replica["partition_index"]
-                        sizes[found["name"]].setdefault(index, {})[broker] = replica["partition_size"]
+                        sizes[topic["name"]].setdefault(index, {})[broker] = replica["partition_size"]
     return {topic: dict(sorted(of_topic.items())) for topic, of_topic in sizes.items()}
 
 
 def kafka_python_settings(properties: Properties) -> dict[str, Any]:
     """The part of librdkafka's client properties that decides how to connect, in kafka-python's names.
 
-    LastwordError for one that decides it and has no counterpart: without it the connection would fail, or be made
-    with less security than was asked for.
+    LastwordError for such a property that kafka-python lacks: without it the connection would fail, or be made with
+    less security than was asked for.
     """
     settings: dict[str, Any] = {}
     for name, value in properties.items():
@@ -83,7 +83,7 @@ def kafka_python_settings(properties: Properties) -> dict[str, Any]:
     return settings
 
 
-def _answers(connection: Connection, topics: list[str], told: str) -> list[dict[str, Any]]:
+def _answers(connection: Connection, topics: list[str], which: str) -> list[dict[str, Any]]:
     settings = kafka_python_settings(connection.properties)
     patience_ms = int(connection.patience_s * 1000)
     with _quiet():
@@ -102,17 +102,17 @@ def _answers(connection: Connection, topics: list[str], told: str) -> list[dict[
                 answers: list[dict[str, Any]] = admin.describe_log_dirs(topics)
                 return answers
         except (KafkaError, OSError) as failure:
-            raise LastwordError(f"log directories of {told} at {connection.bootstrap_servers}: {failure}") from None
+            raise LastwordError(f"log directories of {which} at {connection.bootstrap_servers}: {failure}") from None
 
 
-def _refuse_silence(directories: list[dict[str, Any]], told: str, broker: int) -> None:
-    """A broker has at least one directory: one that names none, or an error for one, keeps its sizes to itself."""
+def _refuse_silence(directories: list[dict[str, Any]], which: str, broker: int) -> None:
+    """LastwordError for a broker that names no directory, though each has one, or an error for a directory."""
     from kafka.errors import for_code
 
     # kafka-python drops the error code of the whole answer. In practice that code is a missing right.
     if not directories:
         raise LastwordError(
-            f"broker {broker} does not tell the sizes of {told}: it needs the right DESCRIBE on the cluster"
+            f"broker {broker} does not give the sizes of {which}: it needs the right DESCRIBE on the cluster"
         )
     for directory in directories:
         if directory["error_code"]:
@@ -122,7 +122,7 @@ def _refuse_silence(directories: list[dict[str, Any]], told: str, broker: int) -
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """kafka-python logs every attempt to connect; what matters of it reaches the user as our error."""
+    """Silences kafka-python, which logs every attempt to connect; the user gets our error instead."""
     log = logging.getLogger("kafka")
     with _ONE_AT_A_TIME:
         level = log.level

@@ -1,4 +1,4 @@
-"""A key that is not in its own partition: a look at the others, which takes a bounded time."""
+"""A key that may lie outside its own partition: looks for it in the other partitions, within a time limit."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lastword.core.key_partition import partition_of
 from lastword.core.record import Record
+from lastword.core.split_keys import tie_break
 from lastword.kafka.client.bounded_read import Progress
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import read_log
@@ -14,10 +15,10 @@ from lastword.kafka.client.reading import read_log
 
 @dataclass(frozen=True, kw_only=True)
 class Elsewhere:
-    """What the partitions that are not the key's own have of it."""
+    """What the other partitions have of a key."""
 
     home: int
-    # The latest live row; None when none was seen.
+    # The live row that would be shown; None when none was seen.
     row: Record | None
     # False when time ran out before the ends of the partitions.
     is_certain: bool
@@ -35,11 +36,11 @@ def look_elsewhere(
     is_certain = True
     for batch in read_log(connection, topic, partitions=others, progress=progress) if others else ():
         newest.update((record.partition, record) for record in batch if record.key == key)
-        # From the first records on: what it takes to reach the cluster says nothing about the topic.
+        # From the first records on: the time to reach the cluster does not count.
         give_up_at = give_up_at or time.monotonic() + within_s
         if time.monotonic() > give_up_at:
             is_certain = False
             break
     live = [record for record in newest.values() if record.value is not None]
-    row = max(live, key=lambda record: record.timestamp, default=None)
+    row = max(live, key=tie_break, default=None)
     return Elsewhere(home=home, row=row, is_certain=is_certain or row is not None)

@@ -1,4 +1,4 @@
-"""Making, changing and removing topics. Compacted unless told otherwise, and visible to the next command on return."""
+"""Creating, altering and deleting topics. Each returns when the next command sees the change."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def create_topic(
         raise BadInput(
             f"topic {name!r} with a replication of {replication}: the cluster has brokers for 1 to {brokers}"
         )
-    wanted = NewTopic(name, partitions, replication, config=dict(checked.settings))
+    new_topic = NewTopic(name, partitions, replication, config=dict(checked.settings))
     try:
-        admin.create_topics([wanted], request_timeout=connection.patience_s)[name].result()
+        admin.create_topics([new_topic], request_timeout=connection.patience_s)[name].result()
     except KafkaException as failure:
         raise _not_created(failure, connection, name) from None
     _wait_until(lambda: _led(connection, admin, name, partitions), connection, f"topic {name!r}")
@@ -175,7 +175,7 @@ def _refuse_partitions(name: str, now: int, wanted: int) -> None:
 
 
 def _after_reset(present: Mapping[str, SettingNow], reset: tuple[str, ...]) -> dict[str, str]:
-    """The values a topic has once `reset` is done, as far as our table knows them; the broker checks its own."""
+    """The values of a topic after `reset`, for the settings of our table; the broker checks the others."""
     return {
         name: TOPIC_SETTINGS[name].default if name in reset else present[name].value
         for name in TOPIC_SETTINGS
@@ -190,25 +190,25 @@ def _add_partitions(connection: Connection, admin: AdminClient, name: str, parti
 
 
 def _led(connection: Connection, admin: AdminClient, name: str, partitions: int) -> bool:
-    """Whether the metadata shows that many partitions and the leader of each has taken up its work."""
+    """Whether the metadata shows that many partitions and the leader of each answers."""
     topic = connection.reach(admin).topics.get(name)
     if topic is None or topic.error is not None or len(topic.partitions) != partitions:
         return False
     if any(partition.leader < 0 for partition in topic.partitions.values()):
         return False
     try:
-        # The metadata names a leader before that broker knows it is one, and a write would then have to be repeated.
+        # The metadata names a leader before that broker knows that it leads: until then writes fail and are repeated.
         return len(offsets(connection, admin, name, topic.partitions, LATEST)) == partitions
     except LastwordError:
         return False
 
 
-def _wait_until(shown: Callable[[], bool], connection: Connection, what: str) -> None:
+def _wait_until(is_visible: Callable[[], bool], connection: Connection, what: str) -> None:
     give_up_at = time.monotonic() + connection.patience_s
-    while not shown():
+    while not is_visible():
         if time.monotonic() >= give_up_at:
             raise LastwordError(
-                f"the cluster took the order, but {what} does not show after {connection.patience_s:g} s: "
+                f"the cluster accepted the change, but {what} is not visible after {connection.patience_s:g} s: "
                 "look again with  lastword topic list"
             )
         time.sleep(0.02)

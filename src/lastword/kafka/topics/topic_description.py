@@ -1,5 +1,4 @@
-"""What a topic is right now: its settings and where each comes from, and for each partition where it lives, which
-offsets it holds and what it weighs."""
+"""A topic right now: its settings and who set each; of each partition its brokers, offsets and bytes on disk."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from lastword.kafka.topics.cleanup_policy import CLEANUP_POLICY, CleanupPolicy, 
 from lastword.kafka.topics.log_dirs import sizes_on_disk
 from lastword.kafka.topics.topic_names import is_internal
 
-# Deleted since its name was read, or not ours to see: either way it is not there for this user.
+# Deleted since its name was read, or hidden from this user: either way it does not exist for the user.
 NOT_THERE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
@@ -52,7 +51,7 @@ class TopicDescription:
     # Empty where the cluster does not let us read them: every topic has some.
     settings: Mapping[str, SettingNow]
     partitions: tuple[PartitionDescription, ...]
-    # Why every bytes_on_disk is None, when the cluster does not tell the sizes.
+    # Why every bytes_on_disk is None, when the cluster does not give the sizes.
     no_sizes_because: str | None
 
     @property
@@ -92,14 +91,14 @@ class ListedTopic:
 
 
 def describe_topic(connection: Connection, name: str) -> TopicDescription:
-    """All there is to know about one topic without reading its records; NotFound when there is none."""
+    """All about one topic that can be known without reading its records; NotFound when there is no such topic."""
     admin = connection.admin()
     connection.topic(name, admin)
     where = f"topic {name!r}"
     described = answer(described_topics(connection, admin, [name])[name], where)
     settings = settings_now(admin, name)
     partitions = {info.id: info for info in described.partitions}
-    # A partition without a leader has nobody to ask, and its question would fail those of all the others.
+    # No broker answers for a partition without a leader, and its request would fail those of all the others.
     led = [partition for partition, info in partitions.items() if leader_of(info) is not None]
     starts = offsets(connection, admin, name, led, EARLIEST)
     ends = offsets(connection, admin, name, led, LATEST)
@@ -120,7 +119,7 @@ def describe_topic(connection: Connection, name: str) -> TopicDescription:
 def partition_of(
     info: Any, start: int | None, end: int | None, stable: int | None, sizes: Mapping[int, int]
 ) -> PartitionDescription:
-    """A partition as the cluster describes it, with what was asked for besides; `sizes` by broker."""
+    """A partition as the cluster describes it, with its offsets and its size on each broker."""
     leader = leader_of(info)
     return PartitionDescription(
         partition=info.id,
@@ -171,24 +170,24 @@ def offsets(
     *,
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> dict[int, int]:
-    """What the leader of each partition answers for `spec`; ClusterUnreachable when one has no leader to ask."""
+    """The answer of the leader of each partition for `spec`; ClusterUnreachable if a partition has no leader."""
     asked = {TopicPartition(topic, partition): spec for partition in partitions}
     if not asked:
         return {}
     answers = admin.list_offsets(asked, isolation_level=isolation, request_timeout=connection.patience_s)
-    found = {}
+    by_partition = {}
     for each, future in answers.items():
         where = f"offsets of {topic}[{each.partition}]"
         offset = answer(future, where).offset
         if offset < 0:
-            # Instead of an error, while the partition goes from one leader to the next.
+            # Kafka's answer instead of an error while the partition changes its leader.
             raise ClusterUnreachable(f"{where}: no leader answers: is every broker up?  lastword broker status")
-        found[each.partition] = offset
-    return found
+        by_partition[each.partition] = offset
+    return by_partition
 
 
 def committed_ends(connection: Connection, admin: AdminClient, topic: str, partitions: Iterable[int]) -> dict[int, int]:
-    """The last stable offsets: readers of committed data see what lies before."""
+    """The last stable offsets: readers of committed data see the records before them."""
     return offsets(connection, admin, topic, partitions, LATEST, isolation=IsolationLevel.READ_COMMITTED)
 
 

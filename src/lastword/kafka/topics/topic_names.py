@@ -1,4 +1,4 @@
-"""Which names a topic may have, and which topics are not ours to touch."""
+"""Which names a topic may have, and which topics lastword never changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def refuse_illegal(name: str, whose: str = "topic", longest: int = LONGEST_NAME) -> None:
-    """BadInput for a name that Kafka would not take; `whose`, of another thing whose name becomes a part of one."""
+    """BadInput for a name that Kafka refuses; `whose` names another thing whose name becomes part of a topic's."""
     if not name:
         raise BadInput(f"a {whose} needs a name: letters, digits, '.', '_' and '-'")
     if name in (".", ".."):

@@ -1,4 +1,4 @@
-"""What a topic's log holds, partition by partition: records, keys, tombstones, and keys that are not at home."""
+"""The counts of a topic's log, for each partition: records, keys, tombstones, and keys outside their own partition."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A topic's settings, checked before the broker sees them and explained in our own words.
 
-A broker answers a bad value with its own range and a dangerous one with silence. Here a bad value is refused with the
-range and how to write it, and a dangerous one is taken with a warning.
+A broker answers a bad value with its own range, and takes a dangerous value without a word. Here a bad value is
+refused with the range and how to write it, and a dangerous value is taken with a warning.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SEE_ALL = "see  lastword topic explain"
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedSettings:
-    """Settings as the broker takes them (plain numbers), and what to know before they are used."""
+    """Settings as the broker takes them (plain numbers), and warnings about dangerous values."""
 
     settings: Mapping[str, str]
     warnings: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class CheckedSettings:
 def validated(settings: Mapping[str, str], *, present: Mapping[str, str] | None = None) -> CheckedSettings:
     """The settings in plain numbers, with warnings; BadInput names the range.
 
-    `present` holds what the topic has already, for settings that depend on each other; without it, Kafka's defaults.
+    `present` has the present settings of the topic, for settings that depend on each other; without it, the defaults.
     A setting that Kafka knows and our table lacks passes as it is, and a warning says so.
     """
     plain: dict[str, str] = {}
@@ -48,7 +48,7 @@ def validated(settings: Mapping[str, str], *, present: Mapping[str, str] | None 
 
 
 def refuse_unknown(name: str) -> None:
-    """BadInput for a name that is no topic setting, with the nearest one that is."""
+    """BadInput for a name that is no topic setting, with the nearest name that is."""
     if name in KNOWN_TO_KAFKA:
         return
     on_the_broker = CLEANER_SETTINGS.get(name)

@@ -1,4 +1,4 @@
-"""What a topic is at one moment: which topic it is, where its log starts and ends, how long tombstones stay."""
+"""A topic at one moment: its identity, where its log starts and ends, how long tombstones stay."""
 
 from __future__ import annotations
 
@@ -32,35 +32,35 @@ class TopicSnapshot:
 
 
 class PendingProbe:
-    """A look that is under way in a thread of its own: a broker that dies can keep its asker waiting for long."""
+    """A look under way in a thread of its own: a broker that dies can make the look wait for long."""
 
     def __init__(self, look: Callable[[], TopicSnapshot]) -> None:
         self.asked_at = now_ms()
         self._look = look
-        self._seen: TopicSnapshot | LastwordError | None = None
+        self._outcome: TopicSnapshot | LastwordError | None = None
         threading.Thread(target=self._run, name="topic-probe", daemon=True).start()
 
     @property
     def is_over(self) -> bool:
-        return self._seen is not None
+        return self._outcome is not None
 
     def result(self) -> TopicSnapshot:
-        """What was seen, or the error that came instead; to be asked for when it is over."""
-        if isinstance(self._seen, TopicSnapshot):
-            return self._seen
-        raise self._seen or LastwordError("the look is not over")
+        """The snapshot, or the error that came instead; only when the look is over."""
+        if isinstance(self._outcome, TopicSnapshot):
+            return self._outcome
+        raise self._outcome or LastwordError("the look is not over")
 
     def _run(self) -> None:
         try:
-            self._seen = self._look()
+            self._outcome = self._look()
         except LastwordError as failure:
-            self._seen = failure
+            self._outcome = failure
         except Exception as surprise:
-            self._seen = LastwordError(f"looking at the topic: {type(surprise).__name__}: {surprise}")
+            self._outcome = LastwordError(f"looking at the topic: {type(surprise).__name__}: {surprise}")
 
 
 class TopicProbe:
-    """Looks at one topic again and again, over one connection."""
+    """Takes snapshots of one topic, over one connection."""
 
     def __init__(self, connection: Connection, topic: str) -> None:
         self._connection = connection
@@ -71,11 +71,11 @@ class TopicProbe:
         return PendingProbe(self.look)
 
     def identity(self) -> str:
-        """Which topic it is now; NotFound when there is none. A short question, for those who ask often."""
+        """The id of the topic now; NotFound when there is none. A cheap request, for frequent use."""
         return topic_identity(self._admin, self._topic)
 
     def look(self) -> TopicSnapshot:
-        """The topic now; NotFound when there is none, ClusterUnreachable when nobody answers for a part of it."""
+        """The topic now; NotFound when there is none, ClusterUnreachable when a partition has no leader."""
         connection, admin, topic = self._connection, self._admin, self._topic
         cluster = connection.reach(admin)
         partitions = sorted(connection.topic_in(cluster, topic).partitions)
@@ -84,7 +84,7 @@ class TopicProbe:
             topic_id=topic_identity(admin, topic),
             delete_retention_ms=int(settings_now(admin, topic)["delete.retention.ms"].value),
             start=Position(offsets(connection, admin, topic, partitions, EARLIEST)),
-            # Before the stable ones: these are then less only where a transaction is open.
+            # Before the stable offsets, which are then less only where a transaction is open.
             high=Position(offsets(connection, admin, topic, partitions, LATEST)),
             stable=Position(committed_ends(connection, admin, topic, partitions)),
         )
