@@ -53,7 +53,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="[TOPIC=]DDL",
-        help="the columns, like 'name STRING, age INT', instead of those first_rows in the values; may be repeated",
+        help="the columns, like 'name STRING, age INT', instead of the fields found in the values; may be repeated",
     )
     made.add_argument(
         "--allow-files", action="store_true", help="the query may also read files, like text.`/tmp/notes.txt`"
