@@ -226,7 +226,7 @@ def test_an_outside_team_earns_its_badges_with_its_group(topics: Connection) -> 
 
 def test_a_name_that_no_team_can_have_is_not_registered(connection: Connection) -> None:
     for name in ("", "x" * 101):
-        with pytest.raises(BadInput, match="from 1 to 100 characters"):
+        with pytest.raises(BadInput, match="must have 1 to 100 characters"):
             register_team(connection, name)
 
 

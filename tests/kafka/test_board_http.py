@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pty
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -17,11 +19,13 @@ import pytest
 
 from lastword.core.errors import NotFound
 from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.feed import Feed
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.serve.http.limits import Limits
 from lastword.serve.http.tokens import Tokens
 from lastword.serve.running import Front, Running, TableToServe, running
 from lastword.serve.service import Service
+from lastword.teams.board.board_topics import STATUS
 from lastword.teams.serving.board_guest import AbsentBoard, BoardGuest
 from support.board_reference import recount_of_board
 from support.boards import act, action, board_topics, counted_from_scratch, recount_of_state, stats, write, write_status
@@ -96,6 +100,31 @@ def test_the_stream_gives_the_whole_board_at_once_and_whenever_it_has_changed(
             jsonschema_rs.validate({**events[event.name], "components": document["components"]}, event.content)
             if recount_of_board(event.content).actions == {"team-1": 2, "team-2": 3}:
                 break
+
+
+def test_the_pipelines_status_comes_from_the_served_table(topics: Connection, tmp_path: Path) -> None:
+    write_status(topics, ["team-1"], tasks=1)
+    wanted = [TableToServe.parse(each) for each in ("stats=team_stats", f"status={STATUS}")]
+    board = BoardGuest(lambda _: None)
+    with running(topics, wanted, tmp_path, Front(port=0), guests=[board]) as made:
+        board.live.wait_until_ready(120)
+
+        def kinds() -> dict[str, str]:
+            return {team["team"]: team["kind"] for team in asked(made.url, "/board")["teams"]}
+
+        def badges() -> set[str]:
+            return {badge["name"] for badge in asked(made.url, "/board")["teams"][0]["badges"]}
+
+        eventually(lambda: kinds() == {"team-1": "inside", "team-2": "outside"})
+        eventually(lambda: "connected" in badges())
+        assert "shared_work" not in badges()
+        write_status(topics, ["team-1", "team-2"], tasks=2)
+        eventually(lambda: "shared_work" in badges())
+        assert kinds() == {"team-1": "inside", "team-2": "inside"}
+        # The board has no feed of its own for this topic.
+        gc.collect()
+        feeds = [each for each in gc.get_objects() if isinstance(each, Feed)]
+        assert Counter(each._topic for each in feeds)[STATUS] == 1
 
 
 def test_a_quiet_stream_is_kept_alive_and_is_told_of_a_stop(topics: Connection, tmp_path: Path) -> None:

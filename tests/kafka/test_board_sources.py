@@ -10,9 +10,9 @@ import pytest
 from lastword.core.errors import ClusterUnreachable
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_snapshot import TopicProbe
-from lastword.teams.board.board_rows import KeptBoard
+from lastword.teams.board.board_rows import BoardRows
 from lastword.teams.board.board_topics import ACTIONS
-from lastword.teams.board.reader_view import Shown
+from lastword.teams.board.reader_view import ReaderView
 from lastword.teams.board.source import CountedTopic
 from support.board_reference import recount_of_tally
 from support.boards import act, board_topics
@@ -40,12 +40,12 @@ class Unanswered(TopicProbe):
 
 
 def test_records_are_counted_that_came_while_the_cluster_did_not_say_which_topic_it_is(topics: Connection) -> None:
-    lookout = Unanswered(topics, ACTIONS)
-    source, shown = CountedTopic(topics, ACTIONS, lookout), Shown(KeptBoard(), agrees=False)
+    probe = Unanswered(topics, ACTIONS)
+    source, shown = CountedTopic(topics, ACTIONS, probe), ReaderView(BoardRows(), agrees=False)
 
     def has_counted(count: int) -> bool:
         with suppress(ClusterUnreachable):
-            source.hear(shown, 0.05)
+            source.poll(shown, 0.05)
         return source.is_at_end and recount_of_tally(shown.tally).actions.get("team-1", 0) >= count
 
     for count in (5, 10, 15):
@@ -53,4 +53,4 @@ def test_records_are_counted_that_came_while_the_cluster_did_not_say_which_topic
         eventually(lambda count=count: has_counted(count))  # type: ignore[misc]
     source.close()
     assert recount_of_tally(shown.tally).actions == {"team-1": 15}
-    assert lookout.asked >= 6
+    assert probe.asked >= 6

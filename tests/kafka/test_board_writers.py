@@ -46,7 +46,7 @@ from lastword.teams.board import board_session as session
 from lastword.teams.board.live import LiveBoard
 from lastword.kafka.client.connection import Connection
 session._COMMIT_EVERY_S = 0.05
-with LiveBoard(Connection(bootstrap_servers=sys.argv[1]), writes=True, tell=print) as live:
+with LiveBoard(Connection(bootstrap_servers=sys.argv[1]), writes=True, report=print) as live:
     live.wait_until_ready(120)
     print("ready", flush=True)
     sys.stdin.read()
@@ -166,7 +166,7 @@ def told(live: LiveBoard) -> dict[str, Any]:
 def test_the_newest_of_two_writes_and_both_show_the_same(topics: Connection) -> None:
     said: list[str] = []
     act(topics, "team-1", "team-2")
-    with LiveBoard(topics, writes=True, tell=said.append) as first:
+    with LiveBoard(topics, writes=True, report=said.append) as first:
         first.wait_until_ready(120)
         assert first.is_writer
         with LiveBoard(topics, writes=True) as second:
@@ -178,7 +178,7 @@ def test_the_newest_of_two_writes_and_both_show_the_same(topics: Connection) -> 
             show_the_recount(topics, first, second)
             eventually(lambda: told(first) == told(second))
             assert second.is_writer
-    assert said == ["the board is written by another process: this one goes on reading"]
+    assert said == ["another process writes the board: this process only reads from now on"]
 
 
 def test_a_writer_that_falls_silent_is_replaced(topics: Connection, monkeypatch: pytest.MonkeyPatch) -> None:

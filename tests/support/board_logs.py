@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from lastword.core.record import Record
-from lastword.teams.board.board_rows import KeptBoard, rows_of
-from lastword.teams.board.tally import Begun, JudgedRecord, SourcePartition
+from lastword.teams.board.board_rows import BoardRows, rows_of
+from lastword.teams.board.tally import JudgedRecord, PartitionStart, SourcePartition
 
 ID = "the-topic"
 # Of each record: how far its offset is from the one before, its key and its value.
@@ -21,13 +21,15 @@ def stats(team: str, processed: int, flagged: int) -> bytes:
     return json.dumps({"team": team, "processed": processed, "flagged": flagged}).encode()
 
 
-def begun(topic: str, partition: int, *, identity: str = ID, start: int = 0, end: int = 10**6, ended: int = 0) -> Begun:
-    return Begun(SourcePartition(topic, partition), identity, start, end, ended)
+def begun(
+    topic: str, partition: int, *, identity: str = ID, start: int = 0, end: int = 10**6, ended: int = 0
+) -> PartitionStart:
+    return PartitionStart(SourcePartition(topic, partition), identity, start, end, ended)
 
 
-def board_with_rows(rows: dict[str, bytes], kept: KeptBoard | None = None) -> KeptBoard:
+def board_with_rows(rows: dict[str, bytes], kept: BoardRows | None = None) -> BoardRows:
     """What `board_state` says after these rows were written."""
-    made = kept or KeptBoard()
+    made = kept or BoardRows()
     for key, value in rows.items():
         made.take(Record(key.encode(), value, 0, 0, 5))
     return made
@@ -46,7 +48,7 @@ class CrashingWriter:
 
     def __init__(self, logs: dict[SourcePartition, list[Record]]) -> None:
         self.logs = logs
-        self.kept = KeptBoard()
+        self.kept = BoardRows()
         self.start()
 
     def start(self) -> None:

@@ -14,7 +14,7 @@ from lastword.core.clock import now_ms
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
 from lastword.kafka.topics.topic_snapshot import TopicProbe
-from lastword.teams.board.board_rows import KeptBoard
+from lastword.teams.board.board_rows import BoardRows
 from lastword.teams.board.board_topics import ACTIONS, STATE, STATS, STATUS
 from lastword.teams.board.live import LiveBoard
 from lastword.teams.users.fraud_topics import make_fraud_topics
@@ -97,7 +97,7 @@ def counted_from_scratch(connection: Connection, *, within_s: float = 60) -> Rec
 
 def recount_of_state(connection: Connection) -> Recount:
     """By `board_state` alone."""
-    rows = KeptBoard()
+    rows = BoardRows()
     if STATE in connection.reach().topics:
         for record in records_of(connection, STATE):
             rows.take(record)
@@ -128,7 +128,7 @@ def _difference(connection: Connection, expected: Recount, boards: Sequence[Live
                 lines.append(f"  {name}: recounted {wanted}, shown {found}")
     again = counted_from_scratch(connection)
     lines.append(f"a recount now is {'the same' if again == expected else again}")
-    rows = KeptBoard()
+    rows = BoardRows()
     for record in records_of(connection, STATE):
         rows.take(record)
     lines += [

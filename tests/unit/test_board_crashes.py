@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lastword.core.record import Record
-from lastword.teams.board.board_rows import KeptBoard, rows_of
-from lastword.teams.board.reader_view import Shown
+from lastword.teams.board.board_rows import BoardRows, rows_of
+from lastword.teams.board.reader_view import ReaderView
 from lastword.teams.board.tally import JudgedRecord, SourcePartition
 from support.board_logs import ID, CrashingWriter, Log, action, begun, records_of, stats
 from support.board_reference import Recount, recount, recount_of_tally
@@ -94,7 +94,7 @@ def test_a_reader_beside_the_writer_agrees_with_it_wherever_each_of_them_is(
     reads: Steps,
 ) -> None:
     places = {SourcePartition(*place): records_of(place[1], log) for place, log in logs.items()}
-    writer, reader = CrashingWriter(places), Shown(KeptBoard(), agrees=True)
+    writer, reader = CrashingWriter(places), ReaderView(BoardRows(), agrees=True)
     for place in places:
         # There was nothing yet.
         reader.begin(begun(*place, end=0))

@@ -9,7 +9,7 @@ import pytest
 
 from lastword.core.position import Position
 from lastword.kafka.client.group_members import GroupNow
-from lastword.teams.board.board_rows import KeptBoard
+from lastword.teams.board.board_rows import BoardRows
 from lastword.teams.board.presence import Groups, Status, TeamPresence, seen_teams
 from lastword.teams.board.ranking import Team, ranked
 from lastword.teams.board.rates import Rates
@@ -39,7 +39,7 @@ def board(tally: Tally, *teams: str) -> tuple[Team, ...]:
 
 
 def test_the_order_is_by_badges_then_actions_then_name_with_numbers_as_such() -> None:
-    tally = KeptBoard().tally()
+    tally = BoardRows().tally()
     tally.counts[SourcePartition("actions", 0)] = Count(topic_id="", actions={"late": 2, "team-10": 1, "team-2": 1})
     tally.counts[SourcePartition("actions", 1)] = Count(topic_id="", actions={"late": 2, "b": 3})
     for badge in ("connected", "first_stats"):
@@ -52,17 +52,17 @@ def test_the_order_is_by_badges_then_actions_then_name_with_numbers_as_such() ->
 
 def test_names_of_any_kind_can_be_put_in_order() -> None:
     names = ["7", "a7", "a07", "٣", "", "a", "7a", "é", "9" * 100]
-    assert {each.team for each in board(KeptBoard().tally(), *names)} == set(names)
+    assert {each.team for each in board(BoardRows().tally(), *names)} == set(names)
 
 
 def test_what_is_not_known_is_none_and_what_is_counted_is_a_number() -> None:
-    (team,) = board(KeptBoard().tally(), "a")
+    (team,) = board(BoardRows().tally(), "a")
     assert (team.lag, team.processed, team.flagged, team.actions_per_s, team.processed_per_s) == (None,) * 5
     assert (team.actions, team.refused, team.reset, dict(team.badges)) == (0, 0, False, {})
 
 
 def test_numbers_in_two_partitions_are_those_that_were_written_later() -> None:
-    tally = KeptBoard().tally()
+    tally = BoardRows().tally()
     for partition, (at, processed) in enumerate([(5, 1), (9, 2), (7, 3)]):
         numbers = {"a": Numbers(processed, 0, at, processed, 0)}
         tally.counts[SourcePartition("team_stats", partition)] = Count(topic_id="", numbers=numbers)
@@ -70,7 +70,7 @@ def test_numbers_in_two_partitions_are_those_that_were_written_later() -> None:
 
 
 def test_badges_are_shown_in_their_order_whenever_they_were_earned() -> None:
-    tally = KeptBoard().tally()
+    tally = BoardRows().tally()
     for badge, at in (("first_stats", 1), ("connected", 2), ("first_action", 3)):
         tally.award("a", badge, at)
         tally.award("a", badge, 99)

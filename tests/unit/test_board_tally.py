@@ -9,7 +9,7 @@ import pytest
 from lastword.core.errors import LastwordError
 from lastword.core.record import Record
 from lastword.teams.board import tally as tally_module
-from lastword.teams.board.board_rows import KeptBoard, rows_of
+from lastword.teams.board.board_rows import BoardRows, rows_of
 from lastword.teams.board.tally import JudgedRecord, SourcePartition, Tally
 from support.board_logs import ID, action, begun, board_with_rows, stats
 from support.board_reference import Recount, recount_of_tally
@@ -18,7 +18,7 @@ PARTITIONS = 2
 
 
 def fresh(*topics: str) -> Tally:
-    tally = KeptBoard().tally()
+    tally = BoardRows().tally()
     for topic in topics or ("actions", "team_stats"):
         for partition in range(PARTITIONS):
             tally.begin(begun(topic, partition))
@@ -141,12 +141,12 @@ def test_a_log_that_was_cut_short_goes_on_at_its_end() -> None:
 
 @pytest.mark.parametrize("value", [b"{", b"[]", b'{"format": 2}', b'{"format": 1}', b'{"format": 1, "numbers": 7}'])
 def test_a_row_that_is_not_the_boards_is_an_error_with_what_to_do(value: bytes) -> None:
-    with pytest.raises(LastwordError, match="delete that topic to count anew"):
-        KeptBoard().take(Record(b"actions/0", value, 0, 3, 0))
+    with pytest.raises(LastwordError, match="delete the topic, and the board counts again from the start"):
+        BoardRows().take(Record(b"actions/0", value, 0, 3, 0))
 
 
 def test_rows_of_registered_teams_are_anybodys_and_pass_over_what_they_are_not() -> None:
-    kept = KeptBoard()
+    kept = BoardRows()
     for key, value in [
         (b"team/a", b'{"registered": 7}'),
         (b"team/b", b"{"),

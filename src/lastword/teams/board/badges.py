@@ -1,4 +1,4 @@
-"""The badges that a team earns: once earned they are kept, with the time."""
+"""The badges of a team. A team that has earned a badge keeps it, with the time."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The rows of `board_state`: what the board has counted, each count with the position that it belongs to.
+"""The rows of `board_state`: the counts of the board, each with the position that it belongs to.
 
-    actions/0, team_stats/3    the count of a source partition: next offset, topic id, and what all before it comes to
+    actions/0, team_stats/3    the count of a source partition: next offset, topic id, counts of all records before it
     refused                    the last refused records
     badges/NAME                the badges of a team, and when it earned them
-    team/NAME                  an outside team that was registered; written by whoever registers it
+    team/NAME                  a registered outside team; written by `lastword team add`
 
-The first three are written by one process at a time, in transactions: they are always those of one moment.
+One process at a time writes the first three, in transactions: they always belong to one moment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lastword.teams.board.tally import (
     NOBODY,
     REFUSED_KEY,
     Count,
-    Listed,
+    ListedRefusal,
     Numbers,
     SourcePartition,
     Tally,
@@ -35,18 +35,18 @@ _FORMAT = 1
 _DAMAGE = (msgspec.MsgspecError, ValueError, TypeError, KeyError, AttributeError)
 
 
-class KeptBoard:
-    """What `board_state` says, as far as it was read."""
+class BoardRows:
+    """The rows that were read so far."""
 
     def __init__(self) -> None:
         self.counts: dict[SourcePartition, Count] = {}
-        self.listed: list[Listed] = []
+        self.listed: list[ListedRefusal] = []
         self.earned: dict[str, dict[str, int]] = {}
         self.registered: dict[str, int] = {}
-        self.written: int | None = None  # when a writer's row came last
+        self.written: int | None = None  # when the writer wrote its last row
 
     def take(self, record: Record) -> bool:
-        """Folds a record of `board_state` in; whether it is a row that the board's writer keeps."""
+        """Folds in a record of `board_state`; True if it is a row of the board's writer."""
         key = (record.key or b"").decode(errors="replace")
         if key.startswith(TEAM_PREFIX):
             self._take_team(key.removeprefix(TEAM_PREFIX), record.value)
@@ -54,29 +54,29 @@ class KeptBoard:
         if record.value is None:
             return False
         try:
-            is_ours = self._take_row(key, record.value)
+            is_of_writer = self._take_row(key, record.value)
         except _DAMAGE as damage:
             raise LastwordError(
-                f"{STATE}, key {key[:60]!r}, offset {record.offset}: this is no row of a board ({damage}): "
-                "delete that topic to count anew"
+                f"{STATE}, key {key[:60]!r}, offset {record.offset}: the value is not a row of a board ({damage}): "
+                "delete the topic, and the board counts again from the start"
             ) from None
-        if is_ours:
+        if is_of_writer:
             self.written = record.timestamp
-        return is_ours
+        return is_of_writer
 
     def tally(self) -> Tally:
-        """A fold that goes on from here, with nothing changed yet."""
-        made = Tally()
-        made.counts = {place: count_copy(count) for place, count in self.counts.items()}
-        made.listed.extend(self.listed)
-        made.earned = {team: dict(earned) for team, earned in self.earned.items()}
-        for count in made.counts.values():
-            made.know({*count.actions, *count.numbers}, set(count.refused) - {NOBODY})
-        made.know(made.earned, ())
-        return made
+        """A tally that goes on from these rows."""
+        tally = Tally()
+        tally.counts = {place: count_copy(count) for place, count in self.counts.items()}
+        tally.listed.extend(self.listed)
+        tally.earned = {team: dict(earned) for team, earned in self.earned.items()}
+        for count in tally.counts.values():
+            tally.know({*count.actions, *count.numbers}, set(count.refused) - {NOBODY})
+        tally.know(tally.earned, ())
+        return tally
 
     def _take_team(self, name: str, value: bytes | None) -> None:
-        """A registered team; what is not one is passed over, because anybody may write such a row."""
+        """Takes a registered team. A row that is not one is ignored, because any program may write it."""
         self.registered.pop(name, None)
         if value is None or not is_team_name(name):
             return
@@ -92,10 +92,10 @@ class KeptBoard:
         if key != REFUSED_KEY and not key.startswith(BADGES_PREFIX) and topic not in (ACTIONS, STATS):
             return False
         fields = msgspec.json.decode(value)
-        if (found := fields.pop("format")) != _FORMAT:
-            raise ValueError(f"it has format {found}, and this version knows {_FORMAT}")
+        if (version := fields.pop("format")) != _FORMAT:
+            raise ValueError(f"its format is {version}, and this version reads format {_FORMAT}")
         if key == REFUSED_KEY:
-            self.listed = [Listed(**each) for each in fields["last"]]
+            self.listed = [ListedRefusal(**each) for each in fields["last"]]
         elif key.startswith(BADGES_PREFIX):
             self.earned[key.removeprefix(BADGES_PREFIX)] = dict(fields["earned"])
         else:
@@ -116,7 +116,7 @@ def count_copy(count: Count) -> Count:
 
 
 def rows_of(tally: Tally, keys: Iterable[str]) -> dict[str, bytes]:
-    """These rows of a tally, as they are written."""
+    """The rows of a tally with these keys, as they are written."""
     return {key: msgspec.json.encode({"format": _FORMAT, **_row(tally, key)}) for key in sorted(keys)}
 
 

@@ -1,4 +1,4 @@
-"""The topics of the board: what it reads, and the compacted one in which it keeps what it has counted."""
+"""The topics of the board: those that it reads, and the compacted topic for its counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lastword.kafka.topics.cleanup_policy import cleanup_policy
 from lastword.kafka.topics.topic_changes import create_if_missing
 
 ACTIONS, STATS, USERS = "actions", "team_stats", "new_users"
-# Where the pipeline of the inside teams tells how it stands, and its own name.
+# The topic of the pipeline's status, and the name of the pipeline of the inside teams.
 STATUS, PIPELINE = "teams-status", "teams"
 STATE = "board_state"
 
@@ -24,24 +24,26 @@ _STATE_SETTINGS = {
 
 
 def refuse_missing(connection: Connection) -> None:
-    """NotFound when a topic that the board reads is not there."""
-    known = connection.reach().topics
-    missing = [topic for topic in (ACTIONS, STATS) if topic not in known]
+    """NotFound if a topic that the board reads is missing."""
+    existing = connection.reach().topics
+    missing = [topic for topic in (ACTIONS, STATS) if topic not in existing]
     if missing:
         raise NotFound(
-            f"no topic {' and no topic '.join(map(repr, missing))} at {connection.bootstrap_servers}, and the board is "
-            "made of them: make them with  lastword board --create, or start the teams with  lastword up"
+            f"no topic {' and no topic '.join(map(repr, missing))} at {connection.bootstrap_servers}, and the board "
+            "counts their records: make them with  lastword board --create, or start the teams with  lastword up"
         )
 
 
 def make_state_topic(connection: Connection) -> None:
-    """Makes `board_state` where it is missing; BadInput for one that could lose rows."""
+    """Creates `board_state` if it is missing; BadInput if it could lose rows."""
     admin = connection.admin()
     create_if_missing(connection, STATE, partitions=1, settings=_STATE_SETTINGS)
     if len(connection.topic(STATE, admin).partitions) != 1:
-        raise BadInput(f"topic {STATE!r} has more than one partition, and its rows are those of one moment: delete it")
+        raise BadInput(
+            f"topic {STATE!r} has more than one partition, and its rows must belong to one moment: delete the topic"
+        )
     if not cleanup_policy(settings_now(admin, STATE)).keeps_every_row:
         raise BadInput(
-            f"topic {STATE!r} holds what the board has counted and is not compacted: rows of it may expire; "
+            f"topic {STATE!r} has the counts of the board and is not compacted, so rows may expire: "
             f"run  lastword topic alter {STATE} --set cleanup.policy=compact"
         )

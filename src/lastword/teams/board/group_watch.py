@@ -1,4 +1,4 @@
-"""Looks at the consumer groups again and again, in a thread of its own: while a broker is away that may take long."""
+"""Asks for the consumer groups every two seconds, in a thread: while a broker is away, an answer may take long."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from lastword.teams.board.tally import MOST_TEAMS
 _EVERY_S = 2.0
 
 
-class OutsideWatch:
-    """`groups` is what was seen last, None while nothing was."""
+class GroupWatch:
+    """`groups` has the last answer, or None before the first."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._looked = threading.Event()
         self.groups: Groups | None = None
-        self.known: frozenset[str] = frozenset()  # names that are asked about before others
+        self.known: frozenset[str] = frozenset()  # names that come first if there are too many
         self._loop = BackgroundLoop("groups", self._watch)
 
     def start(self) -> None:
@@ -39,7 +39,7 @@ class OutsideWatch:
         return self._looked.is_set()
 
     def close(self) -> None:
-        """Does not wait: a look may take long, and changes nothing."""
+        """Does not wait for an answer that is under way: it may take long, and it changes nothing."""
         self._loop.ask_to_stop()
 
     def _watch(self) -> None:
@@ -57,14 +57,14 @@ class OutsideWatch:
                     end=Position(committed_ends(self._connection, admin, USERS, partitions)),
                 )
             except LastwordError:
-                # What was seen last grows old, and is then unknown. A client that has asked while the cluster was away
+                # The last answer grows old, and then counts as unknown. A client that asked while the cluster was away
                 # may never find the groups' coordinator again.
                 admin = self._connection.admin()
             self._looked.set()
-            # Many groups take long to ask about: never more than a part of the time.
+            # Many groups take long: at most a fifth of the time is spent on asking.
             self._loop.rest(max(_EVERY_S, 4 * (time.monotonic() - began)))
 
     def _chosen(self, names: Iterable[str]) -> list[str]:
-        """As many as the board has room for, and of those that are known all."""
+        """As many names as the board has room for, the known ones first."""
         usable = sorted(filter(is_team_name, names), key=lambda name: (name not in self.known, name))
         return usable[:MOST_TEAMS]

@@ -1,4 +1,4 @@
-"""The one judge of what teams write: a record of `actions` or `team_stats` is taken, or refused with a reason."""
+"""Judges every record that teams write to `actions` or `team_stats`: it counts, or it is refused with a reason."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class Forgotten(NamedTuple):
 class Refusal(NamedTuple):
     reason: str  # one of REASONS
     words: str
-    team: str | None  # as far as it is known
+    team: str | None  # None where it is unknown
 
 
 Judged = Action | Stats | Forgotten | Refusal
 
 
 def judged(topic: str, record: Record) -> Judged:
-    """What a record of one of the two topics says, or why it says nothing."""
+    """The meaning of a record of one of the two topics, or the reason why it is refused."""
     return _action(record) if topic == ACTIONS else _stats(record)
 
 
@@ -83,7 +83,7 @@ def _stats(record: Record) -> Judged:
     key = _text(record.key)
     by_key = key if is_team_name(key) else None
     if record.value is None:
-        # It has no other name than its key.
+        # Only the key of a tombstone names the team.
         return refusal("key_not_team", None) if by_key is None else Forgotten(by_key)
     fields = _object(record.value, by_key)
     if isinstance(fields, Refusal):
@@ -114,7 +114,7 @@ def _object(value: bytes, team: str | None) -> dict[str, Any] | Refusal:
 
 
 def _text_refusal(fields: dict[str, Any], name: str, otherwise: str | None = None) -> Refusal | None:
-    """What is wrong with a field that must be text; `otherwise` is the team where the fields do not name one."""
+    """The refusal of a field that must be text, or None; `otherwise` is the team if the fields name none."""
     named = fields.get("team")
     team = named if is_team_name(named) else otherwise
     if name not in fields:
@@ -128,7 +128,7 @@ def _text_refusal(fields: dict[str, Any], name: str, otherwise: str | None = Non
 
 
 def _is_count(number: object) -> bool:
-    # True is 1 for Python, and no number for JSON.
+    # In Python True is an int, in JSON it is not a number.
     return isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _MOST_COUNT
 
 

@@ -1,9 +1,10 @@
-"""The board as it is now, for whoever shows it: a thread that follows it, whatever happens to the cluster."""
+"""The board as it is now: a thread follows it, also through outages of the cluster."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from lastword.core.clock import now_ms
 from lastword.core.errors import Fenced, LastwordError, NotReady, TakenOver
@@ -11,24 +12,37 @@ from lastword.kafka.client.connection import Connection
 from lastword.processes.background_loop import BackgroundLoop
 from lastword.teams.board.board_session import BoardSession
 from lastword.teams.board.board_topics import make_state_topic
-from lastword.teams.board.group_watch import OutsideWatch
+from lastword.teams.board.group_watch import GroupWatch
 from lastword.teams.board.ranking import Board
+from lastword.teams.board.status_source import StatusSource, StatusTopic
 
 _RETRY_S = 1.0
 # The cluster may not answer: the thread then ends with the process.
 _STOP_S = 5.0
-# A board that was not made again for so long is not about now.
+# A board that is older than this is not current any more.
 _STALE_MS = 10_000
 
 
 class LiveBoard:
-    """Followed from `with` on. Where it `writes`, what it counts is kept in `board_state`, unless another does that."""
+    """The board, followed from `start` to `close`, or inside `with`.
 
-    def __init__(self, connection: Connection, *, writes: bool, tell: Callable[[str], None] = lambda _: None) -> None:
+    If `writes`, the counts are written to `board_state`, unless another process does that. The status of the pipeline
+    comes from its topic, or from what `status_source` makes for each session. `report` gets lines for the user.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        writes: bool,
+        report: Callable[[str], None] = lambda _: None,
+        status_source: Callable[[], StatusSource] | None = None,
+    ) -> None:
         self._connection = connection
         self._may_write = writes
-        self._tell = tell
-        self._told = ""
+        self._report = report
+        self._reported = ""
+        self._status_source = status_source or partial(StatusTopic, connection)
         self._news = threading.Condition()
         self._board: Board | None = None
         self._failure: LastwordError | None = None
@@ -50,12 +64,12 @@ class LiveBoard:
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is a board, and it is about now."""
+        """Whether there is a board, and it is current."""
         return self._board is not None and self.board.state == "ready"
 
     @property
     def board(self) -> Board:
-        """The newest; NotReady before the first. One that is not followed any more says so."""
+        """The newest board; NotReady before the first. Its state says whether it is still followed."""
         board = self._board
         if board is None:
             why = f": {self._failure}" if self._failure is not None else ""
@@ -65,7 +79,7 @@ class LiveBoard:
         return board
 
     def wait_until_ready(self, timeout_s: float) -> Board:
-        """The first board; the first error that keeps it away, or NotReady when it does not come in time."""
+        """The first board; the first error that prevents it, or NotReady when it does not come in time."""
         with self._news:
             self._news.wait_for(lambda: self._board is not None or self._failure is not None, timeout_s)
         if self._board is None and self._failure is not None:
@@ -74,38 +88,38 @@ class LiveBoard:
 
     def _run(self) -> None:
         writes = self._may_write
-        outside = OutsideWatch(self._connection)
-        outside.start()
+        groups = GroupWatch(self._connection)
+        groups.start()
         while not self._loop.is_stopping:
             try:
-                self._stay(outside, writes=writes)
+                self._run_session(groups, writes=writes)
             except Fenced:
-                self._tell_once("the board is written by another process: this one goes on reading")
+                self._report_once("another process writes the board: this process only reads from now on")
                 writes = False
             except TakenOver as news:
-                self._tell_once(str(news))
+                self._report_once(str(news))
                 writes = self._may_write
             except LastwordError as failure:
-                # Whether it was kept nobody knows: the rows will tell. If nobody else writes, it does so again.
+                # The last write may have succeeded: the rows show it. If no other process writes, this one does again.
                 self._fail(failure)
                 writes = writes and self._board is None
             except Exception as surprise:
                 self._fail(LastwordError(f"the board: {type(surprise).__name__}: {surprise}"))
                 writes = False
             self._loop.rest(_RETRY_S if self._failure is not None else 0)
-        outside.close()
+        groups.close()
 
-    def _stay(self, outside: OutsideWatch, *, writes: bool) -> None:
+    def _run_session(self, groups: GroupWatch, *, writes: bool) -> None:
         if writes:
             make_state_topic(self._connection)
-        session = BoardSession(self._connection, outside, writes=writes, show=self._publish)
+        session = BoardSession(self._connection, groups, self._status_source(), writes=writes, publish=self._publish)
         self.is_writer = writes
         try:
             while not self._loop.is_stopping:
                 session.turn()
                 if self._may_write and not writes and session.writer_is_silent:
-                    raise TakenOver("nobody has written the board for long: this process does it now")
-            session.keep()
+                    raise TakenOver("no process has written the board for long: this process does it now")
+            session.write_rows()
         finally:
             self.is_writer = False
             session.close()
@@ -120,9 +134,9 @@ class LiveBoard:
         with self._news:
             self._failure = failure
             self._news.notify_all()
-        self._tell_once(str(failure))
+        self._report_once(str(failure))
 
-    def _tell_once(self, what: str) -> None:
-        if what != self._told:
-            self._told = what
-            self._tell(what)
+    def _report_once(self, line: str) -> None:
+        if line != self._reported:
+            self._reported = line
+            self._report(line)

@@ -1,4 +1,4 @@
-"""Who is there now: the teams inside the pipeline, by its status, and those outside, by their groups."""
+"""Which teams are there now: the teams inside the pipeline, by its status, and those outside, by their groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lastword.teams.board.tally import MOST_TEAMS
 
 Kind = Literal["inside", "outside"]
 
-# A status that is older says nothing about now.
+# An older status says nothing about the present.
 _YOUNG_MS = 10_000
 
 
@@ -27,25 +27,25 @@ class TeamPresence:
     kind: Kind
     is_connected: bool = False
     shares_work: bool = False
-    lag: int | None = None  # None while it is not known
+    lag: int | None = None  # None while the lag is unknown
 
     @property
     def badges(self) -> list[str]:
-        told = {CONNECTED: self.is_connected, SHARED_WORK: self.shares_work}
-        return [badge for badge, is_so in told.items() if is_so]
+        earned = {CONNECTED: self.is_connected, SHARED_WORK: self.shares_work}
+        return [badge for badge, is_earned in earned.items() if is_earned]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """What the pipeline said last."""
+    """The last status row of the pipeline, as far as the board needs it."""
 
     at: int
     lag: int | None
-    most_tasks: int  # that ever shared the work of a batch, as far as is known
+    most_tasks: int  # the most tasks that shared a batch so far
     teams: frozenset[str]
 
     def after(self, before: Status | None) -> Status:
-        """The same, with what an earlier one has said about shared work."""
+        """The same, with the most tasks of an earlier status."""
         return self if before is None else replace(self, most_tasks=max(self.most_tasks, before.most_tasks))
 
     @classmethod
@@ -66,7 +66,7 @@ class Status:
 
 @dataclass(frozen=True, kw_only=True)
 class Groups:
-    """The consumer groups that read the users, and where these end."""
+    """The consumer groups that read the users, and the ends of that topic."""
 
     at: int
     first: Position
@@ -77,12 +77,12 @@ class Groups:
 def seen_teams(
     status: Status | None, groups: Groups | None, known: Collection[str], registered: Collection[str], now: int
 ) -> dict[str, TeamPresence]:
-    """Every team that there is, with what is known of it now: `known` are those that have written something."""
+    """Every team with its presence now; the teams in `known` have written something."""
     seen: dict[str, TeamPresence] = {team: TeamPresence(kind="outside") for team in (*known, *registered)}
     if groups is not None:
         is_young = now - groups.at < _YOUNG_MS
         for name, group in groups.groups.items():
-            # A group that is named like no team is one only if it reads the users.
+            # A group whose name is no known team is a team only if it reads the users.
             if name != PIPELINE and (name in seen or group.has_topic or group.committed):
                 seen[name] = _outside(group, groups) if is_young else TeamPresence(kind="outside")
     if status is not None:
@@ -100,7 +100,7 @@ def _outside(group: GroupNow, groups: Groups) -> TeamPresence:
 
 
 def _lag(group: GroupNow, groups: Groups) -> int | None:
-    """Records of the users that the group has yet to commit; None while a partition with records has no commit."""
+    """Users that the group has not committed yet; None while a partition with records has no commit."""
     if not group.committed:
         return None
     lag = 0

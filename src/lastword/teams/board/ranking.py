@@ -1,4 +1,4 @@
-"""The board itself: every team with its numbers, in order. What is not known is null, never 0."""
+"""The board itself: every team with its numbers, in order. An unknown number is null, never 0."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Team:
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """At one moment; the refusals are those that were ever counted, and the last of them in full."""
+    """The board at one moment, with the counts of all refusals so far and the last refused records in full."""
 
     at: int
-    state: str  # "ready", or "connecting" while a part of it can't be read
+    state: str  # "ready", or "connecting" while a topic can't be read
     why: str | None
-    written: int | None  # when board_state was
+    written: int | None  # when board_state was written last
     missed: int
     teams: tuple[Team, ...]
     refused: tuple[tuple[str | None, str, int], ...]  # team, reason, how often
@@ -71,7 +71,7 @@ class Board:
         return {"at": self.at, "counts": counts, "last": list(self.last_refused)}
 
     def as_unreachable(self, why: str | None) -> Board:
-        """The same when it is not followed any more: what is about now is not known."""
+        """The board when it is not followed any more: lag and rates are unknown."""
         teams = tuple(replace(team, lag=None, actions_per_s=None, processed_per_s=None) for team in self.teams)
         return replace(self, state="connecting", why=why, teams=teams)
 
@@ -79,7 +79,7 @@ class Board:
 def ranked(
     tally: Tally, seen: Mapping[str, TeamPresence], actions_rate: Rates, processed_rate: Rates
 ) -> tuple[Team, ...]:
-    """The teams by badges, then by actions, then by name, in which numbers count as such: team-2 before team-10."""
+    """The teams by badges, then by actions, then by name; numbers in names sort as numbers: team-2 before team-10."""
     actions, numbers = actions_of(tally), numbers_of(tally)
     refused: Counter[str] = Counter()
     for count in tally.counts.values():
@@ -119,7 +119,7 @@ def actions_of(tally: Tally) -> Counter[str]:
 
 
 def numbers_of(tally: Tally) -> dict[str, Numbers]:
-    """The latest numbers of each team; of a key with rows in two partitions the later one, as in any table."""
+    """The latest numbers of each team; for a key in two partitions the later row, as in any table."""
     newest: dict[str, tuple[tuple[int, int], Numbers]] = {}
     for place, count in tally.counts.items():
         for team, numbers in count.numbers.items():
@@ -130,7 +130,7 @@ def numbers_of(tally: Tally) -> dict[str, Numbers]:
 
 
 def refused_counts(tally: Tally) -> tuple[tuple[str | None, str, int], ...]:
-    """How often records were refused, by team and reason; team None where none is known."""
+    """How often records were refused, by team and reason; the team is None where it is unknown."""
     total: Counter[tuple[str, str]] = Counter()
     for count in tally.counts.values():
         for team, reasons in count.refused.items():
@@ -141,11 +141,11 @@ def refused_counts(tally: Tally) -> tuple[tuple[str | None, str, int], ...]:
 
 
 def last_refused(tally: Tally) -> tuple[dict[str, Any], ...]:
-    """The refused records that are listed, the newest first by their own time."""
+    """The last refused records, the newest timestamp first."""
     newest = sorted(tally.listed, key=lambda each: (each.time, each.topic, each.partition, each.offset), reverse=True)
     return tuple(each._asdict() for each in newest)
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
-    """Text and numbers in turn, so that both can be compared."""
+    """The name as a list of texts and numbers, which can be compared."""
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _NUMBER.split(name) if part]

@@ -10,7 +10,7 @@ _LEAST_S = 1.0
 
 
 class Rates:
-    """Of several counters, by name; those that were not there yet began at `absent`. The clock is the caller's."""
+    """The rates of several counters, by name; a missing counter counts as `absent`. The caller gives the time."""
 
     def __init__(self, *, absent: int | None = None) -> None:
         self._absent = absent

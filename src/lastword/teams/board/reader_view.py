@@ -1,7 +1,7 @@
-"""What a reader beside the writer shows: the rows of `board_state`, and what came after them.
+"""The counts of a process that may not be the writer: the rows of `board_state`, and the records after them.
 
-A writer decides what no record says: what was missed, and which team was the last that had room. So a reader takes
-every row that the writer keeps for the truth, and folds again what lies after it.
+The writer decides what no record says: which offsets were missed, and which team was the last that had room. So a
+reader takes every row of the writer as true, and folds the records after that row again.
 """
 
 from __future__ import annotations
@@ -9,29 +9,29 @@ from __future__ import annotations
 import sys
 
 from lastword.core.record import Record
-from lastword.teams.board.board_rows import KeptBoard, count_copy
-from lastword.teams.board.tally import Begun, JudgedRecord, SourcePartition, Tally
+from lastword.teams.board.board_rows import BoardRows, count_copy
+from lastword.teams.board.tally import JudgedRecord, PartitionStart, SourcePartition, Tally
 
-# So many records after the rows are remembered. A writer that is further behind is no help.
+# How many records after the rows are remembered. The rows of a writer that is further behind are of no use.
 _LONGEST_TAIL = 100_000
 
 
-class Shown:
-    """A tally that follows the sources; where `agrees`, also the rows that another writes."""
+class ReaderView:
+    """A tally that follows the sources; if it `agrees`, also the rows that another process writes."""
 
-    def __init__(self, kept: KeptBoard, *, agrees: bool) -> None:
-        self.kept = kept
-        self.tally: Tally = kept.tally()
+    def __init__(self, rows: BoardRows, *, agrees: bool) -> None:
+        self.rows = rows
+        self.tally: Tally = rows.tally()
         self._agrees = agrees
         self._tail: list[JudgedRecord] = []
-        self._begun: dict[SourcePartition, Begun] = {}
+        self._starts: dict[SourcePartition, PartitionStart] = {}
         self._reached: dict[SourcePartition, tuple[str, int]] = {}
 
-    def begin(self, begun: Begun) -> int:
-        """Goes on with a partition; the offset to read from."""
-        self._begun[begun.place] = begun
-        self.tally.begin(begun)
-        return self.tally.counts[begun.place].next_offset
+    def begin(self, start: PartitionStart) -> int:
+        """Starts to follow a partition, and returns the offset to read from."""
+        self._starts[start.place] = start
+        self.tally.begin(start)
+        return self.tally.counts[start.place].next_offset
 
     def take(self, entry: JudgedRecord) -> None:
         if self.tally.take(entry) and self._agrees:
@@ -43,22 +43,22 @@ class Shown:
         self._reached[place] = (topic_id, offset)
         self.tally.reach(place, topic_id, offset)
 
-    def agree(self, rows: list[Record]) -> None:
-        """Rows of `board_state` that came: those of another writer are the truth from now on."""
-        before = dict(self.kept.counts)
-        are_written = [self.kept.take(row) for row in rows]
+    def agree(self, records: list[Record]) -> None:
+        """Takes new records of `board_state`: the rows of another writer are true from now on."""
+        before = dict(self.rows.counts)
+        are_written = [self.rows.take(record) for record in records]
         if not self._agrees or not any(are_written):
             return
         for place, count in before.items():
-            now = self.kept.counts[place]
+            now = self.rows.counts[place]
             if now.topic_id == count.topic_id and now.next_offset < count.next_offset:
-                # We have read further, and no longer know what.
-                self.kept.counts[place] = count
+                # This process has read further, and no longer has the records in between.
+                self.rows.counts[place] = count
         own = self.tally
-        self.tally = self.kept.tally()
-        for begun in self._begun.values():
-            # Where the log ended when we began says nothing about rows that were written since.
-            self.tally.begin(begun._replace(end=sys.maxsize))
+        self.tally = self.rows.tally()
+        for start in self._starts.values():
+            # The end of the log at the start says nothing about rows that were written later.
+            self.tally.begin(start._replace(end=sys.maxsize))
         self._tail = [entry for entry in self._tail if self.tally.take(entry)]
         for place, (topic_id, offset) in self._reached.items():
             self.tally.reach(place, topic_id, offset)
@@ -68,11 +68,11 @@ class Shown:
 
     @property
     def is_ahead(self) -> bool:
-        """Whether there is something that the rows do not say."""
+        """Whether there are counts that the rows do not have yet."""
         return bool(self.tally.changed)
 
     def _settle(self) -> None:
-        """Takes what was counted for the rows' own, and forgets which records that was."""
-        self.kept.counts = {place: count_copy(count) for place, count in self.tally.counts.items()}
-        self.kept.listed = list(self.tally.listed)
+        """Makes the counts the base instead of the rows, and forgets the records since them."""
+        self.rows.counts = {place: count_copy(count) for place, count in self.tally.counts.items()}
+        self.rows.listed = list(self.tally.listed)
         self._tail.clear()

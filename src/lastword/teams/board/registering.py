@@ -1,4 +1,4 @@
-"""Gives an outside team its place on the board, before it has done anything."""
+"""Puts an outside team on the board before it has written anything."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lastword.teams.board.judging import MOST_LETTERS, is_team_name
 
 
 def register_team(connection: Connection, name: str) -> None:
-    """The team is on every board from now on; one that is registered already stays as it is."""
+    """From now on the team is on every board; a team that is registered already stays as it is."""
     if not is_team_name(name):
-        raise BadInput(f"the team's name {name[:60]!r}: from 1 to {MOST_LETTERS} characters")
+        raise BadInput(f"the team's name {name[:60]!r} must have 1 to {MOST_LETTERS} characters")
     make_state_topic(connection)
     key = f"{TEAM_PREFIX}{name}".encode()
     if key not in fold_topic(connection, STATE, key=key).rows:

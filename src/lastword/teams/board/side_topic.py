@@ -1,4 +1,4 @@
-"""A compacted topic of few rows that is read beside the sources, when it is there."""
+"""A compacted topic with few rows that the board reads beside its sources, if the topic is there."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ _LOOK_EVERY_S = 2.0
 
 
 class SideTopic:
-    """Its first partition, from `start` or from its first record; `is_another` once the topic is not the one it was."""
+    """The first partition of a topic, from `start` or from its first record; `is_another` once it was made again."""
 
     def __init__(self, connection: Connection, topic: str, start: int | None = None) -> None:
         self._connection = connection
         self._topic = topic
         self._start = start
-        self._lookout = TopicProbe(connection, topic)
+        self._probe = TopicProbe(connection, topic)
         self._feed: Feed | None = None
         self._identity = ""
         self._look_at = 0.0
         self.is_another = False
 
-    def hear(self) -> list[Record]:
-        """What came since; nothing while the topic is not there."""
+    def poll(self) -> list[Record]:
+        """The records that came since the last call; none while the topic is missing."""
         if time.monotonic() >= self._look_at:
             self._look()
         if self._feed is None:
             return []
-        heard = self._feed.poll(0)
-        if heard.past_moved is not None:
+        batch = self._feed.poll(0)
+        if batch.past_moved is not None:
             self.close()
             self._start = None
-        return heard.records
+        return batch.records
 
     def close(self) -> None:
         if self._feed is not None:
@@ -47,7 +47,7 @@ class SideTopic:
     def _look(self) -> None:
         self._look_at = time.monotonic() + _LOOK_EVERY_S
         try:
-            identity = self._lookout.identity()
+            identity = self._probe.identity()
             if self._identity and identity != self._identity:
                 self.is_another = True
                 self.close()
@@ -58,4 +58,4 @@ class SideTopic:
                 self._feed.add({0: start}, {})
                 self._identity = identity
         except LastwordError:
-            return  # it is not there, or away: it is looked at again
+            return  # the topic is missing, or no broker answers: the next look tries again

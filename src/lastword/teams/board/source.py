@@ -1,4 +1,10 @@
-"""A topic that is counted: followed from where its count stands, and told apart from a later one of its name."""
+"""A topic that is counted: followed from the end of its count, and told apart from a later topic of the same name.
+
+`serve` may have a replica of `team_stats`, too, and the board still reads the topic itself. A replica gives changes of
+rows, and the board counts records: a record without a key is refused here and is no change there; of a key in two
+partitions a change has the row that is shown and not the record; and a replica that is rebuilt, or that sweeps, gives
+the newest row of a key and not every record. Refused records, reset counters and missed offsets would be lost.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +14,8 @@ from lastword.core.errors import LastwordError
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.feed import Feed
 from lastword.kafka.topics.topic_snapshot import TopicProbe, TopicSnapshot
-from lastword.teams.board.reader_view import Shown
-from lastword.teams.board.tally import Begun, JudgedRecord, SourcePartition
+from lastword.teams.board.reader_view import ReaderView
+from lastword.teams.board.tally import JudgedRecord, PartitionStart, SourcePartition
 
 _LOOK_EVERY_S = 5.0
 
@@ -17,72 +23,73 @@ _LOOK_EVERY_S = 5.0
 class CountedTopic:
     """Everything that it gives to a tally is of the topic whose identity is in the count."""
 
-    def __init__(self, connection: Connection, topic: str, lookout: TopicProbe | None = None) -> None:
+    def __init__(self, connection: Connection, topic: str, probe: TopicProbe | None = None) -> None:
         self.topic = topic
         self._connection = connection
-        self._lookout = TopicProbe(connection, topic) if lookout is None else lookout
+        self._probe = TopicProbe(connection, topic) if probe is None else probe
         self._feed: Feed | None = None
-        self._present: TopicSnapshot | None = None
+        self._seen: TopicSnapshot | None = None
         self._at_end: set[int] = set()
         self._look_at = 0.0
 
     @property
     def is_at_end(self) -> bool:
-        """Whether everything was read that was there at some moment since the last begin."""
+        """Whether everything has been read that was there at some moment since the last start."""
         return self._feed is not None and self._at_end >= self._feed.partitions
 
-    def hear(self, shown: Shown, patience_s: float) -> bool:
-        """Counts what came; whether anything did. LastwordError while the topic or the cluster is away."""
-        if self._feed is None or self._present is None:
-            self._begin(shown)
+    def poll(self, view: ReaderView, patience_s: float) -> bool:
+        """Counts the records that came; False if none came. LastwordError while the topic or the cluster is away."""
+        if self._feed is None or self._seen is None:
+            self._start(view)
             return True
-        identity = self._present.topic_id
+        identity = self._seen.topic_id
         try:
-            heard = self._feed.poll(patience_s)
-            is_another = bool(heard.records) and self._lookout.identity() != identity
+            batch = self._feed.poll(patience_s)
+            is_another = bool(batch.records) and self._probe.identity() != identity
         except LastwordError:
-            # The feed has passed records that are not counted. The next one begins where the count stands.
+            # The feed has passed records that are not counted. The next feed starts at the end of the count.
             self.close()
             raise
         if is_another:
-            # Records of a new topic, at the offsets of the old one. Asked after they came: what came before is ours.
-            self._begin(shown)
+            # The records are of a new topic, at offsets of the old one. The identity was asked for after they came, so
+            # records that came before are of the topic that was counted.
+            self._start(view)
             return True
-        for record in heard.records:
-            shown.take(JudgedRecord.of(self.topic, identity, record))
-        for partition, offset in heard.reached.items():
-            shown.reach(SourcePartition(self.topic, partition), identity, offset)
-        self._at_end = (self._at_end - {record.partition for record in heard.records}) | heard.at_end
-        if heard.past_moved is not None:
-            self._begin(shown)
-        elif heard.doubtful or time.monotonic() >= self._look_at:
-            self._look(shown)
-        return bool(heard.records)
+        for record in batch.records:
+            view.take(JudgedRecord.of(self.topic, identity, record))
+        for partition, offset in batch.reached.items():
+            view.reach(SourcePartition(self.topic, partition), identity, offset)
+        self._at_end = (self._at_end - {record.partition for record in batch.records}) | batch.at_end
+        if batch.past_moved is not None:
+            self._start(view)
+        elif batch.doubtful or time.monotonic() >= self._look_at:
+            self._look(view)
+        return bool(batch.records)
 
     def close(self) -> None:
         if self._feed is not None:
             self._feed.close()
             self._feed = None
 
-    def _look(self, shown: Shown) -> None:
-        known, found = self._present, self._lookout.look()
-        if known is None or found.topic_id != known.topic_id or found.start.keys() != known.start.keys():
-            self._begin(shown, found)
-        self._present = found
+    def _look(self, view: ReaderView) -> None:
+        before, snapshot = self._seen, self._probe.look()
+        if before is None or snapshot.topic_id != before.topic_id or snapshot.start.keys() != before.start.keys():
+            self._start(view, snapshot)
+        self._seen = snapshot
         self._look_at = time.monotonic() + _LOOK_EVERY_S
 
-    def _begin(self, shown: Shown, found: TopicSnapshot | None = None) -> None:
-        """Goes on where the count stands, in the topic as it is now."""
+    def _start(self, view: ReaderView, snapshot: TopicSnapshot | None = None) -> None:
+        """Follows the topic as it is now, from the end of the count."""
         self.close()
         self._at_end = set()
-        before, found = self._present, found or self._lookout.look()
+        before, snapshot = self._seen, snapshot or self._probe.look()
         ends = {} if before is None else before.high
         position = {}
-        for partition, start in found.start.items():
+        for partition, start in snapshot.start.items():
             place = SourcePartition(self.topic, partition)
-            begun = Begun(place, found.topic_id, start, found.high[partition], ends.get(partition, 0))
-            position[partition] = shown.begin(begun)
+            log = PartitionStart(place, snapshot.topic_id, start, snapshot.high[partition], ends.get(partition, 0))
+            position[partition] = view.begin(log)
         feed = Feed(self._connection, self.topic)
         feed.add(position, {})
-        self._feed, self._present = feed, found
+        self._feed, self._seen = feed, snapshot
         self._look_at = time.monotonic() + _LOOK_EVERY_S

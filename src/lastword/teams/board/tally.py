@@ -1,7 +1,7 @@
-"""The fold of both topics: exact counts for each source partition, the newest numbers of each team, what was refused.
+"""The fold of both topics: exact counts for each source partition, the newest numbers of each team, refusals.
 
-A count belongs to a position: all records of its partition before `next_offset` are in it, each once. Whoever keeps
-both together can go on from there, and whoever has counts of an earlier moment can fold the records since again.
+A count belongs to a position: all records of its partition before `next_offset` are in it, each once. A process that
+has both can go on from there; a process with older counts can fold the records since then again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_LISTED = 100
 _OPENING_BYTES, _EXCERPT_LETTERS = 800, 200
 REFUSED_KEY = "refused"
 BADGES_PREFIX = "badges/"
-# Under which refusals are counted that no team is known for, or that had too many names already.
+# The name for refusals whose team is unknown, or that came after too many other names.
 NOBODY = ""
 
 
@@ -34,7 +34,7 @@ class SourcePartition(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """The latest valid numbers of a team, when they were written, and the highest that it has ever shown."""
+    """The latest valid numbers of a team, when they were written, and the highest numbers so far."""
 
     processed: int
     flagged: int
@@ -44,24 +44,24 @@ class Numbers(NamedTuple):
 
     @property
     def is_reset(self) -> bool:
-        """Whether a counter went back, and is not where it was yet."""
+        """Whether a counter went back and has not reached its old value again."""
         return self.processed < self.most_processed or self.flagged < self.most_flagged
 
 
 @dataclass(kw_only=True)
 class Count:
-    """What all records of one source partition before `next_offset` come to."""
+    """The counts of all records of one source partition before `next_offset`."""
 
-    topic_id: str  # a topic that was made again has another
+    topic_id: str  # a topic that was deleted and made again has another id
     next_offset: int = 0
-    missed: int = 0  # offsets that were gone before they were read
+    missed: int = 0  # offsets whose records expired before they were read
     actions: dict[str, int] = field(default_factory=dict)
     numbers: dict[str, Numbers] = field(default_factory=dict)
     refused: dict[str, dict[str, int]] = field(default_factory=dict)  # by team, then by reason
 
 
-class Listed(NamedTuple):
-    """A refused record, as it is listed."""
+class ListedRefusal(NamedTuple):
+    """A refused record in the list of the last ones."""
 
     topic: str
     partition: int
@@ -73,18 +73,18 @@ class Listed(NamedTuple):
     excerpt: str | None  # None for a tombstone
 
 
-class Begun(NamedTuple):
-    """A source partition is read on, of the topic that it is now."""
+class PartitionStart(NamedTuple):
+    """The log of a source partition when the board starts to follow it."""
 
     place: SourcePartition
     topic_id: str
     start: int
     end: int
-    ended: int  # where the one that was there before is known to have ended
+    ended: int  # the last known end of the topic that had this name before
 
 
 class JudgedRecord(NamedTuple):
-    """A record that was judged."""
+    """A record of a source, and what it means."""
 
     place: SourcePartition
     topic_id: str
@@ -101,54 +101,54 @@ class JudgedRecord(NamedTuple):
 
 
 class Tally:
-    """Everything that is counted. `changed` has the keys of the rows that differ from those that were kept last."""
+    """All counts. `changed` has the keys of the rows that differ from the rows that were written last."""
 
     def __init__(self) -> None:
         self.counts: dict[SourcePartition, Count] = {}
         self.earned: dict[str, dict[str, int]] = {}  # by team, then by badge: when
-        self.listed: deque[Listed] = deque(maxlen=MOST_LISTED)
+        self.listed: deque[ListedRefusal] = deque(maxlen=MOST_LISTED)
         self.changed: set[str] = set()
         self.teams: set[str] = set()
-        self._named: set[str] = set()  # in refusals, which must not take room from teams
+        self._named: set[str] = set()  # names in refusals: they must not take room from teams
 
     def know(self, teams: Iterable[str], named: Iterable[str]) -> None:
-        """Names that are counted already."""
+        """Adds names that have counts already."""
         self.teams.update(teams)
         self._named.update(named)
 
-    def begin(self, begun: Begun) -> None:
-        """A partition goes on where it was; what was gone before it was read is counted as missed."""
-        count = self.counts.get(begun.place)
+    def begin(self, log: PartitionStart) -> None:
+        """Goes on with a partition at its count; records that expired before they were read count as missed."""
+        count = self.counts.get(log.place)
         if count is None:
-            count = self.counts[begun.place] = Count(topic_id=begun.topic_id)
-            self.changed.add(str(begun.place))
-        if count.topic_id != begun.topic_id:
-            count.missed += max(0, begun.ended - count.next_offset)
-            count.topic_id, count.next_offset = begun.topic_id, 0
-            self.changed.add(str(begun.place))
-        if count.next_offset < begun.start:
-            count.missed += begun.start - count.next_offset
-            self._move(begun.place, count, begun.start)
-        elif count.next_offset > begun.end:
-            # The log was cut short: what lies before its end was counted.
-            self._move(begun.place, count, begun.end)
+            count = self.counts[log.place] = Count(topic_id=log.topic_id)
+            self.changed.add(str(log.place))
+        if count.topic_id != log.topic_id:
+            count.missed += max(0, log.ended - count.next_offset)
+            count.topic_id, count.next_offset = log.topic_id, 0
+            self.changed.add(str(log.place))
+        if count.next_offset < log.start:
+            count.missed += log.start - count.next_offset
+            self._move(log.place, count, log.start)
+        elif count.next_offset > log.end:
+            # The log got shorter: everything before its new end has been counted.
+            self._move(log.place, count, log.end)
 
     def reach(self, place: SourcePartition, topic_id: str, offset: int) -> None:
-        """There is nothing to count before `offset` any more."""
+        """Moves on to `offset`: no record before it is left to count."""
         count = self.counts[place]
         if count.topic_id == topic_id and offset > count.next_offset:
             self._move(place, count, offset)
 
     def take(self, entry: JudgedRecord) -> bool:
-        """Counts a record; False for one that is counted already, or is of a topic that is gone."""
+        """Counts a record; False if it is counted already, or if its topic is gone."""
         count = self.counts[entry.place]
         if entry.topic_id != count.topic_id or entry.offset < count.next_offset:
             return False
         self._move(entry.place, count, entry.offset + 1)
-        said = entry.judged
-        if isinstance(said, Action | Stats) and not self.admit(said.team):
-            said = refusal("too_many_teams", said.team)
-        match said:
+        verdict = entry.judged
+        if isinstance(verdict, Action | Stats) and not self.admit(verdict.team):
+            verdict = refusal("too_many_teams", verdict.team)
+        match verdict:
             case Action(team):
                 count.actions[team] = count.actions.get(team, 0) + 1
                 self.award(team, FIRST_ACTION, _moment(entry.time))
@@ -162,11 +162,11 @@ class Tally:
             case Forgotten(team):
                 count.numbers.pop(team, None)
             case Refusal():
-                self._refuse(count, entry, said)
+                self._refuse(count, entry, verdict)
         return True
 
     def award(self, team: str, badge: str, at: int) -> None:
-        """Gives a badge that the team does not have; the team is known, or has no place."""
+        """Gives a team a badge that it does not have yet."""
         earned = self.earned.setdefault(team, {})
         if badge not in earned:
             earned[badge] = at
@@ -180,18 +180,18 @@ class Tally:
             self.teams.add(team)
         return True
 
-    def _refuse(self, count: Count, entry: JudgedRecord, said: Refusal) -> None:
-        name = said.team if said.team is not None and self._may_name(said.team) else NOBODY
+    def _refuse(self, count: Count, entry: JudgedRecord, verdict: Refusal) -> None:
+        name = verdict.team if verdict.team is not None and self._may_name(verdict.team) else NOBODY
         reasons = count.refused.setdefault(name, {})
-        reasons[said.reason] = reasons.get(said.reason, 0) + 1
+        reasons[verdict.reason] = reasons.get(verdict.reason, 0) + 1
         self.listed.append(
-            Listed(
+            ListedRefusal(
                 *entry.place,
                 entry.offset,
                 entry.time,
-                said.team,
-                said.reason,
-                said.words,
+                verdict.team,
+                verdict.reason,
+                verdict.words,
                 None if entry.opening is None else entry.opening.decode(errors="replace")[:_EXCERPT_LETTERS],
             )
         )
@@ -211,6 +211,6 @@ class Tally:
 
 
 def _moment(time: int) -> int:
-    """When a record was written, by its writer's clock; now, where that says nothing or the future."""
+    """When a record was written, by its writer's clock; now, if that time is missing or in the future."""
     now = now_ms()
     return time if 0 < time <= now else now

@@ -1,4 +1,4 @@
 """The board as a guest of the HTTP server: its routes, its stream and its part of the OpenAPI document.
 
-Read in this order: `board_paths`, `board_guest`.
+Read in this order: `board_paths`, `served_status`, `board_guest`.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from lastword.core.errors import ClusterUnreachable, NotReady
 from lastword.kafka.client.connection import Connection
@@ -14,10 +15,12 @@ from lastword.serve.guest import Guest, GuestRoute
 from lastword.serve.http.answers import Answer, Refused, json_answer
 from lastword.serve.http.backpressure import Streamed
 from lastword.serve.tables.served_table import ServedTable
-from lastword.teams.board.board_topics import refuse_missing
+from lastword.teams.board.board_topics import STATUS, refuse_missing
 from lastword.teams.board.live import LiveBoard
 from lastword.teams.board.ranking import Board
+from lastword.teams.board.status_source import StatusSource
 from lastword.teams.serving.board_paths import board_paths, board_schemas
+from lastword.teams.serving.served_status import ServedStatus
 
 _BOARD, _REFUSED, _CHANGES = "/board", "/board/refused", "/board/changes"
 _KINDS = {_BOARD: "board", _REFUSED: "board refused", _CHANGES: "board changes"}
@@ -45,8 +48,8 @@ class BoardGuest(Guest):
         with suppress(ClusterUnreachable):
             refuse_missing(connection)
 
-    def start(self, connection: Connection, tables: Sequence[ServedTable]) -> None:  # noqa: ARG002
-        self._live = LiveBoard(connection, writes=True, tell=self._report)
+    def start(self, connection: Connection, tables: Sequence[ServedTable]) -> None:
+        self._live = LiveBoard(connection, writes=True, report=self._report, status_source=_status_source(tables))
         self._live.start()
 
     def close(self) -> None:
@@ -82,6 +85,12 @@ class AbsentBoard(Guest):
 
     def __init__(self) -> None:
         self.routes = _routes(dict.fromkeys(_KINDS, _refuse))
+
+
+def _status_source(tables: Sequence[ServedTable]) -> Callable[[], StatusSource] | None:
+    """The served table of the pipeline's status, if there is one: then the board need not read its topic again."""
+    replica = next((table.replica for table in tables if table.replica.topic == STATUS), None)
+    return None if replica is None else partial(ServedStatus, replica)
 
 
 def _refuse(_: Streams) -> Answer:
