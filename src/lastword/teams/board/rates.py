@@ -24,7 +24,7 @@ class Rates:
         self._samples.add(now, dict(counters))
 
     def of(self, name: str) -> float | None:
-        """A second; None while it was not watched for long enough, and for a counter that went back."""
+        """The growth of a counter in a second; None while it was watched too briefly, or if it went back."""
         ends = self._samples.ends
         if ends is None:
             return None
