@@ -16,7 +16,7 @@ from lastword.core.errors import LastwordError
 from lastword.processes.process_lock import end_process, running_pid
 from lastword.processes.warden import spawn
 from lastword.up.control import Ends, PartStatus, Upkeep
-from lastword.up.desired_state import DesiredState, Part, PartFiles, load_wanted, save_wanted
+from lastword.up.desired_state import DesiredState, Part, PartFiles, load_desired_state, save_desired_state
 from lastword.up.part_supervisor import Backoff
 from support.processes import alive, running_with
 from support.waiting import eventually
@@ -212,10 +212,10 @@ def test_parts_whose_folder_is_removed_end(upkeep: Upkeep, tmp_path: Path) -> No
 
 
 def test_what_is_wanted_is_read_as_it_was_saved_and_damage_is_told(tmp_path: Path) -> None:
-    assert load_wanted(tmp_path) == DesiredState()
+    assert load_desired_state(tmp_path) == DesiredState()
     wanted = DesiredState(is_wanted=True, is_owned=True, parts=(sleeper("a"),), cluster="/c", choices={"rate": 5})
-    save_wanted(tmp_path, wanted)
-    assert load_wanted(tmp_path) == wanted
+    save_desired_state(tmp_path, wanted)
+    assert load_desired_state(tmp_path) == wanted
     (tmp_path / "wanted.json").write_text("{")
     with pytest.raises(LastwordError, match=r"wanted\.json can't be read"):
-        load_wanted(tmp_path)
+        load_desired_state(tmp_path)

@@ -1,4 +1,4 @@
-"""What `lastword up` runs: each part a process of its own, kept by a supervisor.
+"""What `lastword up` runs: each part is a process, and a supervisor keeps it running.
 
 Read in this order: `desired_state`, `http_tokens`, `part_health`, `part_supervisor`, `supervisor`, `control`,
 `scenario`, `parts_ready`.

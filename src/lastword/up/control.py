@@ -1,4 +1,4 @@
-"""What the command line does with the parts: starts their supervisor, ends them in order, and says how they are."""
+"""The parts for the command line: starting their supervisor, stopping the parts in order, and their status."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from lastword.up.desired_state import (
     DesiredState,
     PartFiles,
     files_of,
-    load_wanted,
-    save_wanted,
+    load_desired_state,
+    save_desired_state,
 )
 from lastword.up.part_health import Health, load_health
 from lastword.up.supervisor import CLUSTER, supervisor_command
 
 _SUPERVISOR_S = 20.0
-# A pipeline ends after its commit, and takes a JVM along.
+# A pipeline stops after its commit, and then its JVM has to stop.
 _PART_S = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartStatus:
-    """One part as it is now; `since_ms` is None for one that does not run."""
+    """The status of one part; `since_ms` is None while the part does not run."""
 
     name: str
     pid: int | None
@@ -66,7 +66,7 @@ class PartStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class Upkeep:
-    """The parts under a home: `start` and `end` are to be called in one's turn."""
+    """The parts under a home. `start` and `end` must be called inside `turn`."""
 
     folder: Path
     # Gets lines that the user must see.
@@ -76,7 +76,7 @@ class Upkeep:
 
     @property
     def wanted(self) -> DesiredState:
-        return load_wanted(self.folder)
+        return load_desired_state(self.folder)
 
     @property
     def is_supervised(self) -> bool:
@@ -84,38 +84,38 @@ class Upkeep:
 
     @property
     def is_running(self) -> bool:
-        """Whether the parts are wanted, and kept."""
+        """Whether the parts should run, and a supervisor keeps them running."""
         return self.wanted.is_wanted and self.is_supervised
 
     @property
     def is_owned(self) -> bool:
-        """Whether they end with an `up` in the foreground, which is there."""
+        """Whether the parts belong to an `up` in the foreground that is running."""
         return self.wanted.is_owned and is_held(self.folder / OWNER_LOCK)
 
     def start(self, wanted: DesiredState, environment: Mapping[str, str]) -> bool:
-        """Has the parts supervised; False when they were so already. What runs with another command is ended first."""
+        """Starts the supervisor; False if the same parts are supervised already. Other parts are stopped first."""
         known = self.wanted
         if self.is_running and known.parts == wanted.parts:
-            # Its owner may be gone by now.
-            save_wanted(self.folder, replace(known, is_owned=wanted.is_owned))
+            # The owner may be gone by now.
+            save_desired_state(self.folder, replace(known, is_owned=wanted.is_owned))
             return False
         if known.parts != wanted.parts:
             self.end()
         if not any(is_running(self._files(part.name)) for part in wanted.parts):
-            # All anew: how an earlier run has fared is no news any more.
+            # A fresh start: restarts and ends of an earlier run do not matter any more.
             for name in [CLUSTER, *(part.name for part in wanted.parts)]:
                 self._files(name).health.unlink(missing_ok=True)
-        save_wanted(self.folder, replace(wanted, is_wanted=True, ends_cluster=known.ends_cluster))
+        save_desired_state(self.folder, replace(wanted, is_wanted=True, ends_cluster=known.ends_cluster))
         self._start_supervisor(environment)
         return True
 
     def end(self, then: Callable[[str], None] = lambda _: None) -> list[str]:
-        """Ends the supervisor and then the parts, the last one first; `then` is called after each. Those that ran."""
+        """Stops the supervisor and then the parts in reverse order, with `then` after each; the names of stopped parts."""
         known = self.wanted
         if known.is_wanted:
-            save_wanted(self.folder, replace(known, is_wanted=False))
+            save_desired_state(self.folder, replace(known, is_wanted=False))
         supervisor = self._files(SUPERVISOR)
-        # It looks for our wish several times a second.
+        # The supervisor reads the file several times a second.
         if not wait_until_ended(supervisor, _SUPERVISOR_S) and (pid := running_pid(supervisor)) is not None:
             end_group(pid)
             wait_until_ended(supervisor, _SUPERVISOR_S)
@@ -123,26 +123,26 @@ class Upkeep:
         for name in [part.name for part in reversed(known.parts)]:
             files = self._files(name)
             if is_running(files):
-                self.on_progress(f"ending {name}")
+                self.on_progress(f"stopping {name}")
                 if not end_process(files, _PART_S):
-                    self.report(f"{name} did not end in {_PART_S:.0f} s and was killed")
+                    self.report(f"{name} did not stop within {_PART_S:.0f} s and was killed")
                 ended.append(name)
                 then(name)
             files.health.unlink(missing_ok=True)
         return ended
 
     def claim_cluster(self, cluster: LocalCluster) -> None:
-        """Notes, before a start, that `down` shall stop the cluster: only if no broker of it runs by now."""
+        """Notes before a start that `down` must stop the cluster, unless a broker of it runs already."""
         if not any(broker.pid for broker in cluster.status()):
-            save_wanted(self.folder, replace(self.wanted, ends_cluster=True))
+            save_desired_state(self.folder, replace(self.wanted, ends_cluster=True))
 
     def disclaim_cluster(self) -> None:
-        """Notes that the cluster is not to be stopped by `down`; nothing to do where none ever was."""
+        """Notes that `down` must not stop the cluster."""
         if self.wanted.ends_cluster:
-            save_wanted(self.folder, replace(self.wanted, ends_cluster=False))
+            save_desired_state(self.folder, replace(self.wanted, ends_cluster=False))
 
     def status(self) -> list[PartStatus]:
-        """Of each part that is wanted, the supervisor last; nothing where none are."""
+        """The status of each part that should run, the supervisor last; empty if none should."""
         wanted = self.wanted
         names = [part.name for part in wanted.parts] if wanted.is_wanted else []
         return [self.part(name) for name in [*names, SUPERVISOR]] if names else []
@@ -155,19 +155,19 @@ class Upkeep:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """One command at a time starts or ends them; a second one waits and then finds it done."""
+        """Only one command at a time starts or stops the parts; a second command waits."""
         private_folder(self.folder)
         with (self.folder / "turn.lock").open("a") as turn:
             try:
                 fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                self.report("another  lastword up  or  down  is at work: waiting for it")
+                self.report("another  lastword up  or  lastword down  is running: waiting for it")
                 fcntl.flock(turn, fcntl.LOCK_EX)
             yield
 
     @contextmanager
     def owned(self) -> Iterator[None]:
-        """Whatever is started as owned in this block ends with this process, however that ends."""
+        """Parts that are started as owned in this block stop when this process ends, in any way."""
         private_folder(self.folder)
         with (self.folder / OWNER_LOCK).open("a") as owner:
             take(owner)
@@ -190,9 +190,9 @@ class Upkeep:
         give_up_at = time.monotonic() + _SUPERVISOR_S
         while not is_running(files):
             if time.monotonic() > give_up_at:
-                said = last_lines(files.log, 1, 0)
+                lines = last_lines(files.log, 1, 0)
                 raise LastwordError(
-                    f"the supervisor does not start: {' '.join(said) or 'no reason given'}: see {files.log}"
+                    f"the supervisor does not start: {' '.join(lines) or 'no reason given'}: see {files.log}"
                 )
             time.sleep(0.02)
 
@@ -201,7 +201,7 @@ class Upkeep:
 
 
 class Ends:
-    """The ends of parts from now on, each told once."""
+    """The ends of parts from now on; each is reported once."""
 
     def __init__(self, upkeep: Upkeep) -> None:
         self._upkeep = upkeep

@@ -1,8 +1,8 @@
-"""What should run, on disk: whoever supervises reads it, and ends as soon as it is not wanted any more.
+"""What should run, as a file: the supervisor reads it, and stops as soon as the parts are not wanted any more.
 
 up/wanted.json              the parts with their commands, and whether they are wanted
-up/turn.lock                held while a command starts or ends them
-up/owner.lock               held by an `up` in the foreground: they end with it
+up/turn.lock                held while a command starts or stops the parts
+up/owner.lock               held by an `up` in the foreground: the parts stop with it
 up/supervisor/running.lock  held by the supervisor; beside it pid and log
 up/PART/running.lock        held by the part's process as long as it lives; beside it pid, log and health.json
 """
@@ -29,7 +29,7 @@ LASTWORD = (sys.executable, "-m", "lastword")
 
 @dataclass(frozen=True, kw_only=True)
 class PartFiles:
-    """The places of one process."""
+    """The files of one process."""
 
     folder: Path
 
@@ -58,27 +58,27 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class DesiredState:
-    """The parts, in the order of their start; `choices` are those of the `up` that asked for them."""
+    """The parts in the order of their start, with the options (`choices`) of the `up` that asked for them."""
 
     is_wanted: bool = False
-    # Whether they end with the `up` that holds the owner's lock.
+    # Whether the parts stop with the `up` that holds the owner's lock.
     is_owned: bool = False
     parts: tuple[Part, ...] = ()
-    # A cluster that is to be started again when a broker of it is gone: its folder, and the command that does it.
+    # The folder of a cluster that is restarted when a broker is gone, and the command that starts it.
     cluster: str | None = None
     start_cluster: tuple[str, ...] = ()
-    # Whether `down` stops the cluster: an `up` started it when no broker of it ran.
+    # Whether `down` stops the cluster: true if an `up` started it.
     ends_cluster: bool = False
     choices: Mapping[str, Any] = field(default_factory=dict)
 
 
-def load_wanted(folder: Path) -> DesiredState:
-    """What should run; nothing where nobody ever asked for anything."""
+def load_desired_state(folder: Path) -> DesiredState:
+    """What should run; nothing if the file is missing."""
     path = folder / "wanted.json"
     try:
-        told = json.loads(path.read_text())
-        parts = tuple(Part(name=part["name"], command=tuple(part["command"])) for part in told["parts"])
-        return DesiredState(**{**told, "parts": parts, "start_cluster": tuple(told["start_cluster"])})
+        fields = json.loads(path.read_text())
+        parts = tuple(Part(name=part["name"], command=tuple(part["command"])) for part in fields["parts"])
+        return DesiredState(**{**fields, "parts": parts, "start_cluster": tuple(fields["start_cluster"])})
     except FileNotFoundError:
         return DesiredState()
     except (OSError, ValueError, TypeError, KeyError) as damage:
@@ -87,7 +87,7 @@ def load_wanted(folder: Path) -> DesiredState:
         ) from None
 
 
-def save_wanted(folder: Path, wanted: DesiredState) -> None:
+def save_desired_state(folder: Path, wanted: DesiredState) -> None:
     private_folder(folder)
     write_durably(folder / "wanted.json", json.dumps(asdict(wanted), indent=2).encode())
 

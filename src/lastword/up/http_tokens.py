@@ -1,4 +1,4 @@
-"""Who may read and write over HTTP when everything is locked: tokens in a file that only its owner can read."""
+"""The tokens for HTTP when the cluster asks for passwords, in a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from lastword.up.desired_state import TOKENS
 
 @dataclass(frozen=True, kw_only=True)
 class HttpTokens:
-    """The file for `serve --token-file`, and a token that may read; None where nobody is asked for one."""
+    """The file for `serve --token-file`, and a token for reading; None if HTTP needs no token."""
 
     file: Path | None
     reading: str | None = field(repr=False)
 
     def curl(self, url: str) -> str:
-        """The shell command that reads the URL, without the token itself: the list of processes would show it."""
+        """A shell command that reads the URL. It does not contain the token: the list of processes would show it."""
         if self.file is None:
             return f"curl -s {url}"
         header = r's/^read \(.*\)/header = "Authorization: Bearer \1"/p'
@@ -29,7 +29,7 @@ class HttpTokens:
 
 
 def http_tokens(folder: Path, *, is_locked: bool) -> HttpTokens:
-    """Those that are there, or new ones."""
+    """The tokens in the file, or new ones if there is none."""
     if not is_locked:
         return HttpTokens(file=None, reading=None)
     private_folder(folder)
@@ -37,5 +37,5 @@ def http_tokens(folder: Path, *, is_locked: bool) -> HttpTokens:
     if not file.exists():
         lines = [f"{what} {secrets.token_urlsafe(24)}\n" for what in ("read", "write")]
         write_durably(file, "".join(lines).encode())
-    # One that may write may read, too.
+    # A token for writing may read, too.
     return HttpTokens(file=file, reading=min(read_tokens(file))[1])

@@ -1,4 +1,4 @@
-"""How a part has fared since it was first started: restarts, and its last end in words."""
+"""The restarts of a part since its first start, and its last end."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from lastword.core.durable import write_durably
 from lastword.kafka.broker.broker_log import last_lines, without_frames
 
-# A traceback or a log's last words fit; a day of restarts does not make it long to read.
+# Enough for a traceback, and quick to read however long the log is.
 _LAST_LINES = 40
-# Somebody's wish, not a failure: the last line has nothing to do with it.
+# A user or a program ended the process: the last line of the log is not the reason.
 _WISHED = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exit:
-    """The end of a process; its code is None when it was another's child, and a signal is a negative number."""
+    """The end of a process; a signal is a negative code. The code is None if another supervisor started the process."""
 
     at_ms: int
     code: int | None
@@ -37,9 +37,9 @@ class Exit:
 @dataclass(frozen=True, kw_only=True)
 class Health:
     restarts: int = 0
-    # When a part that does not run is started again.
+    # When a part that does not run will be restarted.
     next_start_ms: int | None = None
-    # How long the log was at the last start: what it said before belongs to another life.
+    # The size of the log at the last start: lines before it belong to an earlier run.
     log_from: int = 0
     last_exit: Exit | None = None
 
@@ -49,11 +49,11 @@ class Health:
 
 
 def load_health(path: Path) -> Health:
-    """As it was saved; a part that nothing is known of has fared well."""
+    """The saved health; a part without a readable file counts as never ended."""
     try:
-        told = json.loads(path.read_text())
-        end = told["last_exit"]
-        return Health(**{**told, "last_exit": None if end is None else Exit(**end)})
+        fields = json.loads(path.read_text())
+        end = fields["last_exit"]
+        return Health(**{**fields, "last_exit": None if end is None else Exit(**end)})
     except (OSError, ValueError, TypeError, KeyError):
         return Health()
 
@@ -63,7 +63,7 @@ def save_health(path: Path, health: Health) -> None:
 
 
 def last_words(log: Path, since: int, code: int | None) -> str:
-    """The line of the log that says why a process ended; nothing where somebody ended it."""
+    """The line of the log that says why a process ended; empty if a user or a program ended it."""
     if code in _WISHED or not log.exists():
         return ""
     lines = [line.strip() for line in without_frames(last_lines(log, _LAST_LINES, since))]

@@ -1,7 +1,7 @@
-"""One part that is kept running: started again when it ends, each time after a longer wait.
+"""Keeps one part running: restarts it when it ends, each time after a longer wait.
 
-A part outlives its supervisor. The next one finds it by its lock and keeps it as its own, so that there is never a
-second process beside it; only the exit code of a process that was another's child can't be known.
+A part outlives its supervisor. The next supervisor finds the part by its lock and takes it over, so there is never a
+second process. Only the exit code of a process that another supervisor started is unknown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lastword.up.desired_state import Part, PartFiles
 from lastword.up.part_health import Exit, last_words, load_health, save_health
 
 _LONGEST_WAIT_S = 30.0
-# One that ran for so long had begun well: what ended it is another matter than what ended it before.
+# A run this long counts as healthy: reset the backoff.
 _LONG_RUN_S = 60.0
 _LOG_BYTES = 5 * 1024 * 1024
 
@@ -38,7 +38,7 @@ class Backoff:
 
 
 class PartRecord:
-    """What is kept about a part on disk, and when it may be started."""
+    """The files of a part, and when it may start next."""
 
     def __init__(self, files: PartFiles) -> None:
         self._files = files
@@ -55,14 +55,14 @@ class PartRecord:
         return self._health.log_from
 
     def starts(self) -> None:
-        """To be told before each start: a log that has grown long is put aside."""
+        """Must be called before each start. A log that has grown long is moved aside."""
         self._files.folder.mkdir(parents=True, exist_ok=True)
         log = self._files.log
         size = log.stat().st_size if log.exists() else 0
         if size > _LOG_BYTES:
             log.replace(log.with_name("log.1"))
             size = 0
-        # Before it takes its lock, so that nobody ever trusts the pid of its predecessor.
+        # Before the new process takes the lock, so that no reader trusts the pid of the old one.
         self._files.pid.unlink(missing_ok=True)
         self._health = self._health.started(size)
         save_health(self._files.health, self._health)
@@ -76,19 +76,19 @@ class PartRecord:
         save_health(self._files.health, self._health)
 
 
-class Keeper:
-    """Keeps one part; `look` is to be called a few times a second."""
+class PartKeeper:
+    """Keeps one part running; `look` must be called a few times a second."""
 
     def __init__(self, part: Part, files: PartFiles) -> None:
         self._part = part
         self._files = files
         self._record = PartRecord(files)
         self._child: subprocess.Popen[bytes] | None = None
-        # One that a predecessor started is ours from now on.
+        # A process that an earlier supervisor started belongs to this one from now on.
         self._is_up = is_running(files)
 
     def look(self) -> None:
-        """Starts the part if it is due, or takes note of its end."""
+        """Starts the part if it is due, or records its end."""
         if self._is_alive():
             return
         if self._is_up:
@@ -97,7 +97,7 @@ class Keeper:
             self._start()
 
     def kill(self) -> None:
-        """At once, and whatever it has started."""
+        """Kills the part and all processes that it has started."""
         if self._child is not None:
             end_group(self._child.pid)
             self._child.wait()
@@ -108,7 +108,7 @@ class Keeper:
     def _ended(self) -> None:
         code = None
         if self._child is not None:
-            # What it had started, Spark's JVM for one, must not run on beside the next.
+            # Processes that it had started, like Spark's JVM, must not run beside those of the next start.
             end_group(self._child.pid)
             code, self._child = self._child.wait(), None
         self._is_up = False
@@ -119,14 +119,14 @@ class Keeper:
         files = self._files
         self._record.starts()
         self._is_up = True
-        with suppress(BlockingIOError):  # then it runs, as another's child
+        with suppress(BlockingIOError):  # the part runs already, as a child of another process
             self._child = spawn(
                 list(self._part.command), lock=str(files.running), pid=str(files.pid), output=str(files.log)
             )
 
 
 class ClusterKeeper:
-    """Keeps the brokers of a cluster, which are nobody's children: a command starts those that are gone, and ends."""
+    """Keeps the brokers of a cluster running. They are not child processes: a command starts them, and ends."""
 
     def __init__(self, command: tuple[str, ...], cluster: Path, files: PartFiles) -> None:
         self._command = command
@@ -137,7 +137,7 @@ class ClusterKeeper:
         self._is_up = True
 
     def look(self) -> None:
-        """Starts the brokers if they are due, or takes note of what became of them."""
+        """Starts the brokers if they are due, or records their end."""
         if self._starter is not None:
             self._look_at_start(self._starter)
             return
@@ -168,7 +168,7 @@ class ClusterKeeper:
             self._record.ended(code, last_words(self._files.log, self._record.log_from, code), None)
 
     def _gone(self) -> str:
-        """What is missing, in words; nothing when all brokers run."""
+        """The first broker that is gone, as a line; empty if all brokers run."""
         nodes = self._nodes()
         names = [f"broker {node_id} is gone: see {files.log}" for node_id, files in nodes if not is_running(files)]
         return names[0] if names else ""

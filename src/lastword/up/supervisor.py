@@ -1,7 +1,8 @@
-"""The supervisor: the process that keeps the parts running, and has a stand-by that takes over when it is killed.
+"""The supervisor: a process that keeps the parts running, with a stand-by process that takes over if it is killed.
 
-Whoever holds the lock supervises; the stand-by waits for it. Neither ends a part: that is done by whoever does not
-want them any more, once the supervisor is gone (`upkeep`). Run as `python -m lastword.up.supervisor FOLDER`.
+The process that holds the lock supervises; the stand-by waits for the lock. Neither stops a part: the command that
+does not want the parts any more stops them, once the supervisor is gone (`control`). It is run as
+`python -m lastword.up.supervisor FOLDER`.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ import time
 from pathlib import Path
 
 from lastword.processes.process_lock import is_held
-from lastword.up.desired_state import OWNER_LOCK, SUPERVISOR, files_of, load_wanted
-from lastword.up.part_supervisor import ClusterKeeper, Keeper
+from lastword.up.desired_state import OWNER_LOCK, SUPERVISOR, files_of, load_desired_state
+from lastword.up.part_supervisor import ClusterKeeper, PartKeeper
 
 _LOOK_EVERY_S = 0.2
 _AFTER_FAILURE_S = 1.0
-# The part of the cluster: its brokers are not its children.
+# The name of the cluster among the parts.
 CLUSTER = "cluster"
 
 
 class Supervisor:
-    """Keeps the parts as long as they are wanted; `run` returns when they are not."""
+    """Keeps the parts running as long as they are wanted; then `run` returns."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        wanted = load_wanted(folder)
-        self._parts = [Keeper(part, files_of(folder, part.name)) for part in wanted.parts]
-        self._keepers: list[Keeper | ClusterKeeper] = [*self._parts]
+        wanted = load_desired_state(folder)
+        self._parts = [PartKeeper(part, files_of(folder, part.name)) for part in wanted.parts]
+        self._keepers: list[PartKeeper | ClusterKeeper] = [*self._parts]
         self._cluster: ClusterKeeper | None = None
         if wanted.cluster is not None:
             self._cluster = ClusterKeeper(wanted.start_cluster, Path(wanted.cluster), files_of(folder, CLUSTER))
@@ -39,21 +40,21 @@ class Supervisor:
 
     def run(self) -> None:
         try:
-            while (wanted := load_wanted(self._folder)).is_wanted:
+            while (wanted := load_desired_state(self._folder)).is_wanted:
                 if wanted.is_owned and not is_held(self._folder / OWNER_LOCK):
                     self._end_everything()
                 self._keep_stand_by()
                 self._look()
                 time.sleep(_LOOK_EVERY_S)
             if not self._folder.exists():
-                # Nobody could find them any more.
+                # No command could find the parts any more.
                 for part in self._parts:
                     part.kill()
         finally:
             self._settle()
 
     def _settle(self) -> None:
-        """Leaves nobody behind who would start something after us."""
+        """Leaves no process behind that could start a part later."""
         self._dismiss_stand_by()
         if self._cluster is not None:
             self._cluster.settle()
@@ -63,14 +64,14 @@ class Supervisor:
             try:
                 keeper.look()
             except OSError as failure:
-                # A full disk, say: what runs already must not end for it.
+                # For example a full disk: parts that run must go on running.
                 print(f"lastword: {failure}", file=sys.stderr, flush=True)
                 time.sleep(_AFTER_FAILURE_S)
 
     def _end_everything(self) -> None:
-        """The `up` in the foreground that they belong to is gone, without having ended them itself."""
+        """The `up` in the foreground has ended without stopping its parts."""
         self._settle()
-        # Which lets go of our lock.
+        # This releases the lock of the supervisor.
         os.execv(sys.executable, [sys.executable, "-m", "lastword", "down"])  # noqa: S606
 
     def _keep_stand_by(self) -> None:
@@ -96,10 +97,10 @@ def supervisor_command(folder: Path) -> list[str]:
 
 def main(folder: Path) -> None:
     files = files_of(folder, SUPERVISOR)
-    # Never closed: whoever gets the lock may know that this process is gone.
+    # Never closed: a process that gets the lock knows that this process is gone.
     lock = os.open(files.running, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    if load_wanted(folder).is_wanted:
+    if load_desired_state(folder).is_wanted:
         files.pid.write_text(str(os.getpid()))
         Supervisor(folder).run()
 
