@@ -110,7 +110,7 @@ class Upkeep:
         return True
 
     def end(self, then: Callable[[str], None] = lambda _: None) -> list[str]:
-        """Stops the supervisor and then the parts in reverse order, with `then` after each; the names of stopped parts."""
+        """Stops the supervisor, then the parts in reverse order, with `then` after each; the names of stopped parts."""
         known = self.wanted
         if known.is_wanted:
             save_desired_state(self.folder, replace(known, is_wanted=False))
