@@ -139,7 +139,7 @@ def test_the_recount_waits_for_a_transaction_that_is_open(topics: Connection) ->
     producer.begin_transaction()
     producer.produce("actions", action("team-2"))
     assert producer.flush(30) == 0
-    with pytest.raises(AssertionError, match="still not so"):
+    with pytest.raises(AssertionError, match="the condition does not hold"):
         counted_from_scratch(topics, within_s=0.2)
     producer.commit_transaction(60)
     # Its marker may still be on its way: a recount that does not wait counts one less, now and then.

@@ -1,1 +1,1 @@
-"""What several tests share: generated logs, the command line as a process, waiting."""
+"""Helpers that several tests share: generated logs, the command line as a process, servers, waiting."""

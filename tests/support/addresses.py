@@ -1,4 +1,4 @@
-"""An address for every kind of route, and which methods each kind takes: written down here, not asked of the code."""
+"""An address and the allowed methods for every kind of route: written down here, not taken from the code."""
 
 from __future__ import annotations
 

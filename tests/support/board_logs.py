@@ -1,4 +1,4 @@
-"""Logs of `actions` and `team_stats`, and a writer of the board that is killed now and then: all in memory."""
+"""Logs of `actions` and `team_stats` in memory, and a writer of the board that is killed now and then."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lastword.teams.board.board_rows import BoardRows, rows_of
 from lastword.teams.board.tally import JudgedRecord, PartitionStart, SourcePartition
 
 ID = "the-topic"
-# Of each record: how far its offset is from the one before, its key and its value.
+# Each record as (distance from the offset before, (key, value)).
 Log = list[tuple[int, tuple[bytes | None, bytes | None]]]
 
 
@@ -28,11 +28,11 @@ def begun(
 
 
 def board_with_rows(rows: dict[str, bytes], kept: BoardRows | None = None) -> BoardRows:
-    """What `board_state` says after these rows were written."""
-    made = kept or BoardRows()
+    """The board after these rows were written to `board_state`."""
+    board = kept or BoardRows()
     for key, value in rows.items():
-        made.take(Record(key.encode(), value, 0, 0, 5))
-    return made
+        board.take(Record(key.encode(), value, 0, 0, 5))
+    return board
 
 
 def records_of(partition: int, log: Log) -> list[Record]:
@@ -44,7 +44,7 @@ def records_of(partition: int, log: Log) -> list[Record]:
 
 
 class CrashingWriter:
-    """A writer that reads some, keeps some, and is killed now and then; what it had not kept it reads again."""
+    """A writer that reads, stores, and is killed now and then. After a kill it reads again what it had not stored."""
 
     def __init__(self, logs: dict[SourcePartition, list[Record]]) -> None:
         self.logs = logs
@@ -57,8 +57,8 @@ class CrashingWriter:
             self.tally.begin(begun(*place))
 
     def read(self, place: SourcePartition, count: int) -> None:
-        stands = self.tally.counts[place].next_offset
-        for record in [record for record in self.logs[place] if record.offset >= stands][:count]:
+        next_offset = self.tally.counts[place].next_offset
+        for record in [record for record in self.logs[place] if record.offset >= next_offset][:count]:
             self.tally.take(JudgedRecord.of(place.topic, ID, record))
 
     def keep(self) -> None:
@@ -66,6 +66,6 @@ class CrashingWriter:
         self.tally.changed.clear()
 
     def lose_position(self) -> None:
-        """What a writer does that keeps counts and positions apart, and is killed between the two."""
+        """As a writer that stores counts and positions separately and is killed between the two."""
         for count in self.kept.counts.values():
             count.next_offset += 1

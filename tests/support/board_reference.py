@@ -1,4 +1,4 @@
-"""The board by counting in the plainest way: what every faster or longer way to it must come to."""
+"""The board, counted in the plainest way: the reference for every other way to count."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Recount(NamedTuple):
 
 
 def recount(actions: Iterable[Record], stats: Iterable[Record]) -> Recount:
-    """What these records come to, by rules that are written down here once more."""
+    """The counts of these records, by rules that are written down here a second time."""
     counted: Counter[str] = Counter()
     newest: dict[str, tuple[int, int]] = {}
     refused = 0
@@ -43,13 +43,13 @@ def recount(actions: Iterable[Record], stats: Iterable[Record]) -> Recount:
 
 
 def recount_of_tally(tally: Tally) -> Recount:
-    """The same of a tally."""
+    """The counts of a tally."""
     numbers = {team: (each.processed, each.flagged) for team, each in numbers_of(tally).items()}
     return Recount(dict(actions_of(tally)), numbers, sum(count for _, _, count in refused_counts(tally)))
 
 
 def recount_of_board(board: dict[str, Any]) -> Recount:
-    """The same of a board, as HTTP gives it."""
+    """The counts of a board, as HTTP gives it."""
     teams = board["teams"]
     return Recount(
         {each["team"]: each["actions"] for each in teams if each["actions"]},

@@ -1,4 +1,4 @@
-"""The topics of the board on a real cluster, and what teams write to them."""
+"""The topics of the board on a real cluster, and the records that teams write to them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _FRAUD = ("new_users", "actions", "team_stats")
 
 @contextmanager
 def board_topics(connection: Connection) -> Iterator[Connection]:
-    """Empty ones, that are gone afterwards."""
+    """Empty topics, deleted at the end of the `with` block."""
     drop_board_topics(connection)
     make_fraud_topics(connection)
-    # A test of a minute would be counted after Kafka's cleaner removed refused records: a recount would miss them.
+    # In a test of a minute Kafka's cleaner could remove refused records before the recount.
     alter_topic(connection, STATS, settings={"segment.ms": "604800000"})
     yield connection
     drop_board_topics(connection)
@@ -46,8 +46,13 @@ def drop_board_topics(connection: Connection) -> None:
 
 
 def action(team: str, number: int = 0) -> bytes:
-    told = {"customer": f"user-{number}@example.com", "type": "BAN_CUSTOMER", "reason": "SUSPICIOUS_NAME", "team": team}
-    return json.dumps(told).encode()
+    fields = {
+        "customer": f"user-{number}@example.com",
+        "type": "BAN_CUSTOMER",
+        "reason": "SUSPICIOUS_NAME",
+        "team": team,
+    }
+    return json.dumps(fields).encode()
 
 
 def stats(team: str, processed: int, flagged: int) -> bytes:
@@ -55,7 +60,7 @@ def stats(team: str, processed: int, flagged: int) -> bytes:
 
 
 def write(connection: Connection, topic: str, *records: tuple[str | None, bytes | None]) -> None:
-    """As an outside program does it, which may leave out the key."""
+    """Writes as an outside program, which may leave out the key."""
     producer = connection.producer()
     for key, value in records:
         producer.produce(topic, value, key)
@@ -75,7 +80,7 @@ def write_status(
     most_tasks: int | None = None,
     lag: int = 7,
 ) -> None:
-    """What the pipeline of the inside teams says of itself."""
+    """Writes the status row of the pipeline of the inside teams."""
     if STATUS not in connection.reach().topics:
         create_topic(connection, STATUS, partitions=1)
     row = {
@@ -89,14 +94,14 @@ def write_status(
 
 
 def counted_from_scratch(connection: Connection, *, within_s: float = 60) -> Recount:
-    """By reading both topics as they are now, once no transaction is open."""
+    """The counts of both topics as they are now, when no transaction is open."""
     for topic in (ACTIONS, STATS):
         wait_for_markers(connection, topic, within_s=within_s)
     return recount(records_of(connection, ACTIONS), records_of(connection, STATS))
 
 
 def recount_of_state(connection: Connection) -> Recount:
-    """By `board_state` alone."""
+    """The counts in `board_state`."""
     rows = BoardRows()
     if STATE in connection.reach().topics:
         for record in records_of(connection, STATE):
@@ -109,7 +114,7 @@ def recount_shown(live: LiveBoard) -> Recount:
 
 
 def show_the_recount(connection: Connection, *boards: LiveBoard, within_s: float = 60) -> None:
-    """Waits until the boards show what a recount comes to; fails with the difference and with all positions."""
+    """Waits until the boards show the counts of a recount; fails with the difference and all positions."""
     expected = counted_from_scratch(connection)
     try:
         eventually(lambda: all(recount_shown(live) == expected for live in boards), within_s=within_s)
@@ -118,14 +123,14 @@ def show_the_recount(connection: Connection, *boards: LiveBoard, within_s: float
 
 
 def _difference(connection: Connection, expected: Recount, boards: Sequence[LiveBoard]) -> str:
-    """What each board shows that the recount does not, and where the logs and the kept counts stand."""
+    """The differences of each board from the recount, and the positions of the logs and of the stored counts."""
     lines = []
     for number, live in enumerate(boards):
         board = live.board
         lines.append(f"board {number}: writes={live.is_writer} state={board.state} why={board.why} at={board.at}")
-        for name, wanted, found in zip(Recount._fields, expected, recount_shown(live), strict=True):
-            if wanted != found:
-                lines.append(f"  {name}: recounted {wanted}, shown {found}")
+        for name, recounted, counted in zip(Recount._fields, expected, recount_shown(live), strict=True):
+            if recounted != counted:
+                lines.append(f"  {name}: recounted {recounted}, shown {counted}")
     again = counted_from_scratch(connection)
     lines.append(f"a recount now is {'the same' if again == expected else again}")
     rows = BoardRows()
@@ -141,7 +146,7 @@ def _difference(connection: Connection, expected: Recount, boards: Sequence[Live
 
 
 def row_of(live: LiveBoard, team: str) -> dict[str, Any]:
-    """A team of the board; empty while it is not on it."""
+    """The row of a team; empty while the team is not on the board."""
     return next((each for each in live.board.as_json()["teams"] if each["team"] == team), {})
 
 
@@ -150,7 +155,7 @@ def badges_of(live: LiveBoard, team: str) -> list[str]:
 
 
 def expire(connection: Connection, topic: str, partition: int, before: int) -> None:
-    """As retention does it, now."""
+    """Deletes records as retention does, now."""
     admin = connection.admin()
     for future in admin.delete_records([TopicPartition(topic, partition, before)]).values():
         future.result()

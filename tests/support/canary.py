@@ -1,4 +1,4 @@
-"""A password that is no password: whatever shows it would show a real one."""
+"""A fake password: a place that shows it would also show a real one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reader of change streams over a socket of its own, as strict about the format as a browser."""
+"""A reader of change streams over a socket, as strict about the format as a browser."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ class Event(NamedTuple):
 
 
 class ChangeReader:
-    """One change stream; close it. `last_id` is where to go on."""
+    """One change stream; close it. A new reader can resume at `last_id`."""
 
     def __init__(self, url: str, path: str, **headers: str) -> None:
         host, _, port = url.removeprefix("http://").partition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=60)
-        told = "".join(f"{name.replace('_', '-')}: {text}\r\n" for name, text in headers.items())
-        self.socket.sendall(f"GET {path} HTTP/1.1\r\nhost: {host}:{port}\r\n{told}\r\n".encode())
+        lines = "".join(f"{name.replace('_', '-')}: {text}\r\n" for name, text in headers.items())
+        self.socket.sendall(f"GET {path} HTTP/1.1\r\nhost: {host}:{port}\r\n{lines}\r\n".encode())
         self._raw = b""
         self._text = b""
         self.last_id = ""
         self.comments = 0
         head = self._until(b"\r\n\r\n")
-        first, *lines = head.decode().split("\r\n")
+        first, *rest = head.decode().split("\r\n")
         self.status = int(first.split()[1])
-        self.headers = {name.lower(): text for name, _, text in (line.partition(": ") for line in lines)}
+        self.headers = {name.lower(): text for name, _, text in (line.partition(": ") for line in rest)}
 
     @property
     def body(self) -> Any:
-        """The JSON of an answer that is no stream."""
+        """The JSON of an answer that is not a stream."""
         size = int(self.headers["content-length"])
         while len(self._raw) < size:
             self._raw += self.socket.recv(65536)
         return json.loads(self._raw)
 
     def events(self, timeout_s: float = 10.0) -> Iterator[Event]:
-        """Events as they come, until the stream ends; TimeoutError when none comes in time."""
+        """Events until the stream ends; TimeoutError if none comes in time."""
         give_up_at = time.monotonic() + timeout_s
         while True:
             while b"\n\n" not in self._text:
@@ -93,11 +93,11 @@ class ChangeReader:
     def _until(self, end: bytes) -> bytes:
         while end not in self._raw:
             self._raw += self._received()
-        found, _, self._raw = self._raw.partition(end)
-        return found
+        before, _, self._raw = self._raw.partition(end)
+        return before
 
     def _received(self) -> bytes:
-        got = self.socket.recv(65536)
-        if not got:
+        part = self.socket.recv(65536)
+        if not part:
             raise ConnectionResetError("the stream broke off")
-        return got
+        return part

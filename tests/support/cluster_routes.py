@@ -1,4 +1,4 @@
-"""What the tests of the routes about the cluster need: a home that knows the tests' cluster, and rows of a pipeline."""
+"""For tests of the routes about the cluster: a home that has the tests' cluster, and rows of a pipeline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lastword.kafka.broker.local_cluster import LocalCluster
 
 
 def home_of(cluster: LocalCluster, folder: Path) -> Path:
-    """A home in which the cluster is one of its own."""
+    """A home that lists the cluster as its own."""
     home = folder / "home"
     (home / "clusters").mkdir(parents=True)
     (home / "clusters" / cluster.name).symlink_to(cluster.folder, target_is_directory=True)
@@ -42,7 +42,7 @@ def status_of(app: str, at: int, **others: Any) -> dict[str, Any]:
 
 
 def json_answer(url: str, path: str, method: str = "GET", **headers: str) -> tuple[int, Any]:
-    """The status and the JSON that is answered."""
+    """The status and the JSON of an answer."""
     request = Request(f"{url}{path}", method=method, headers=headers)  # noqa: S310
     try:
         with urlopen(request, timeout=60) as answer:  # noqa: S310

@@ -1,4 +1,4 @@
-"""Records as the columns in which a fold gets them."""
+"""Records as columns, the input of a fold."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from lastword.kafka.client.reading import Columns
 
 
 def columns_of(partition: int, records: list[Record]) -> Columns:
-    """As a read gives them: without a list of headers where no record has any."""
+    """As from a read: no list of headers if no record has any."""
     return Columns(
         partition,
         [record.key for record in records],

@@ -17,7 +17,7 @@ JARS = default_jars(default_home())
 
 @dataclass(frozen=True, kw_only=True)
 class CommandLine:
-    """The command `lastword` as a user runs it: a process of its own, with a home of its own."""
+    """The command `lastword` as a user runs it: a process with a given home."""
 
     home: Path
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -37,8 +37,8 @@ class CommandLine:
         return done.stdout
 
     def environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("LASTWORD_")}
-        return {**kept, "LASTWORD_HOME": str(self.home), "LASTWORD_JARS": str(JARS), **self.environ}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("LASTWORD_")}
+        return {**inherited, "LASTWORD_HOME": str(self.home), "LASTWORD_JARS": str(JARS), **self.environ}
 
     @property
     def program(self) -> Path:

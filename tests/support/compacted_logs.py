@@ -1,4 +1,4 @@
-"""What the compaction tests need of a real log: topics, records at chosen offsets, and a look at what is there."""
+"""Real logs for the compaction tests: topics, records at chosen offsets, and the records in the log."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ THIRTEEN_PROFILES: list[Pair] = [
 def make_topic(connection: Connection, name: str, *, partitions: int = 1, **settings: str | int | float) -> None:
     """A compacted topic; settings in Python spelling (`segment_ms=10000`)."""
     config = {"cleanup.policy": "compact"} | {key.replace("_", "."): str(value) for key, value in settings.items()}
-    # Named, because an admin client that nobody holds is closed before it has answered.
+    # In a variable: an admin client without a reference is closed before it has answered.
     admin = connection.admin()
     admin.create_topics([NewTopic(name, partitions, config=config)])[name].result()
     eventually(lambda: _has_partitions(connection, name, partitions))
 
 
 def _has_partitions(connection: Connection, topic: str, count: int) -> bool:
-    """Whether the broker shows the topic whole: for a moment after its creation it may not know it at all."""
-    found = connection.reach().topics.get(topic)
-    return found is not None and found.error is None and len(found.partitions) == count
+    """Whether the broker shows all partitions: just after the creation it may not know the topic."""
+    described = connection.reach().topics.get(topic)
+    return described is not None and described.error is None and len(described.partitions) == count
 
 
 def write(connection: Connection, topic: str, records: Iterable[Pair]) -> None:
@@ -94,7 +94,7 @@ def uncommitted(connection: Connection, topic: str) -> list[tuple[bytes | None, 
 
 
 def set_on_topic(connection: Connection, topic: str) -> dict[str, str]:
-    """The settings that the topic itself sets, and nothing that it inherits."""
+    """The settings that are set on the topic, without inherited ones."""
     admin = connection.admin()
     settings = settings_now(admin, topic)
     return {name: setting.value for name, setting in settings.items() if setting.on_topic is not None}
@@ -104,7 +104,7 @@ def wait_for_markers(connection: Connection, topic: str, *, within_s: float = 60
     """Waits until no transaction of the topic is open.
 
     Kafka acknowledges the end of a transaction before its markers are in the log. Until they are, readers of committed
-    data miss its records. Whoever compares what was committed with what can be read waits for the markers.
+    data miss its records. A test that compares committed with readable records waits for the markers.
     """
     eventually(lambda: not has_open_transaction(connection, topic), within_s=within_s)
 

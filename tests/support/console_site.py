@@ -1,4 +1,4 @@
-"""A cluster in a home of its own, the tables that the console's tests look at, and HTTP over them."""
+"""A cluster in a separate home, the tables of the console's tests, and HTTP over them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.boards import act, stats, write, write_status
 from support.command_line import JARS, CommandLine
 from support.serve_instance import Instance
 
-# By the name in addresses. `plain` has text as values, `packed` bytes.
+# Name in addresses -> topic and codec. The values of `plain` are text, those of `packed` are bytes.
 TABLES = {
     "users": "user-profiles",
     "team_stats": "team_stats",
@@ -32,7 +32,7 @@ TABLES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """What runs: a local cluster and one server; others may be started beside it."""
+    """A local cluster and one server; a test may start more servers."""
 
     line: CommandLine
     cluster: LocalCluster
@@ -47,12 +47,12 @@ class Site:
         return self.cluster.connection
 
     def table(self, name: str) -> Table:
-        """To write to it as another program does."""
+        """The table, to write to it as another program does."""
         topic, _, value = TABLES[name].partition(",value=")
         return Table(self.connection, topic, value=value or "json")
 
     def another(self, folder: Path, *options: str, tables: tuple[str, ...] = ("users",)) -> Instance:
-        """A server of its own for tests that kill it, or lock it."""
+        """Another server, for tests that kill or lock it."""
         return _instance(self.line, folder, tables, *options)
 
 

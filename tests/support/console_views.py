@@ -1,4 +1,4 @@
-"""The views of the console: where each is, what it is called, and when it shows what it is there for."""
+"""The views of the console: the link, the heading and the contents of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 class View:
     link: str
     heading: str
-    # By role and name: what must be there once the first answers have come.
+    # The elements, by role and name, that are there after the first answers.
     shows: tuple[tuple[str, str], ...]
 
 
@@ -34,7 +34,7 @@ VIEWS = {
 
 
 def expect_view(page: Page, view: View) -> None:
-    """Waits until the view shows its content, and nothing of it is still awaited."""
+    """Waits until the view shows its contents and loads nothing more."""
     expect(page.get_by_role("heading", level=1, name=view.heading, exact=True)).to_be_visible()
     for role, name in view.shows:
         expect(page.get_by_role(role, name=name, exact=True)).to_be_visible()  # type: ignore[arg-type]
@@ -43,7 +43,7 @@ def expect_view(page: Page, view: View) -> None:
 
 
 def expect_streaming(page: Page) -> None:
-    """Waits until every change that is written from now on comes to the page."""
+    """Waits until the page gets every change that is written from now on."""
     expect(page.locator("[data-link]")).to_have_text("Live, every change")
 
 
@@ -60,5 +60,5 @@ def fill(page: Page, dialog: str, **fields: str) -> None:
 
 
 def time_text(ms: int) -> str:
-    """A time as the page tells it to somebody in Greenwich."""
+    """A time as the page shows it in the time zone UTC."""
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%-d %b %Y, %H:%M:%S")

@@ -1,4 +1,4 @@
-"""A visitor of the console: opens pages in a real browser and takes note of everything that should not be."""
+"""A visitor of the console: opens pages in a real browser and notes everything that should not happen."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Page, 
 Scheme = Literal["light", "dark"]
 Motion = Literal["reduce", "no-preference"]
 WIDE, NARROW = (1280, 800), (360, 740)
-# What is asked of every view: WCAG 2.2 at level AA, and what axe's makers hold to be good practice.
+# The rules for every view: WCAG 2.2 at level AA, and the good practices of axe.
 _AXE = """async () => {
-  // What begins to change its colours is not to be judged half-way.
+  // Three frames: no element is judged in the middle of a change of colours.
   for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
-  const told = await axe.run(document, {resultTypes: ['violations']});
-  return told.violations.map(({id, help, nodes}) => id + ': ' + help + '\\n' + nodes.slice(0, 5).map(
+  const result = await axe.run(document, {resultTypes: ['violations']});
+  return result.violations.map(({id, help, nodes}) => id + ': ' + help + '\\n' + nodes.slice(0, 5).map(
     (node) => '  ' + node.target.join(' ') + '\\n    ' + node.any.concat(node.all, node.none).map(
       (check) => check.message).join('\\n    ')).join('\\n'));
 }"""
 
 
 class Tab:
-    """A tab that is used again: another one would take a second or more to begin. Who visits is told what it says."""
+    """A tab that is used again, because a new one takes a second or more. The visitor gets its messages."""
 
     def __init__(self, browser: Browser) -> None:
         self.visitor: Visitor | None = None
@@ -38,11 +38,11 @@ class Tab:
         self.page = context.new_page()
 
     def go(self, url: str, view: str) -> None:
-        """A page that knows nothing of the one before, whatever that was."""
+        """Opens a page without any state of the page before."""
         if not self.page.url.startswith(f"{url}/"):
             self.page.goto(f"{url}/{view}")
             return
-        # With another address after the # alone it would be the same page.
+        # A change only after the # would not load the page again.
         self.page.evaluate(
             "(to) => { localStorage.clear(); sessionStorage.clear(); history.replaceState(null, '', to) }", view
         )
@@ -51,9 +51,9 @@ class Tab:
     def close(self) -> None:
         self.page.context.close()
 
-    def _visited(self, tell: Callable[[Visitor], None]) -> None:
+    def _visited(self, note: Callable[[Visitor], None]) -> None:
         if self.visitor is not None:
-            tell(self.visitor)
+            note(self.visitor)
 
     def _dismiss(self, dialog: Dialog) -> None:
         self._visited(lambda by: by.note(f"a dialog: {dialog.message}"))
@@ -61,7 +61,7 @@ class Tab:
 
 
 class Visitor:
-    """Opens pages of one server; what they complain of, and what they ask of others, is in `complaints`."""
+    """Opens pages of one server; `complaints` has their errors and their requests to other hosts."""
 
     def __init__(self, browser: Browser, url: str, tab: Tab | None = None) -> None:
         self.url = url
@@ -81,7 +81,7 @@ class Visitor:
         motion: Motion = "reduce",
         fresh: bool = False,
     ) -> Page:
-        """The view, in the one tab that there is; `fresh`: in a browser that has never been here."""
+        """The view in the shared tab; with `fresh`, in a new tab without any state."""
         tab = self._tab
         if tab is None or fresh:
             tab = Tab(self._browser)
@@ -90,14 +90,14 @@ class Visitor:
         page.emulate_media(color_scheme=scheme, reduced_motion=motion)
         page.set_viewport_size({"width": size[0], "height": size[1]})
         if not page.url.startswith(f"{self.url}/"):
-            # What a page of another server still says is nothing of ours.
+            # Messages of a page of another server do not count.
             page.goto("about:blank")
         tab.visitor = self
         tab.go(self.url, view)
         return page
 
     def expects(self, *patterns: str) -> None:
-        """Complaints in which one of these is found are part of the test."""
+        """Complaints that match one of these patterns are part of the test."""
         self._expected += patterns
 
     @property
@@ -121,7 +121,7 @@ class Visitor:
     def note_request(self, request: Request) -> None:
         self.requests.append(request)
         if not request.url.startswith(f"{self.url}/"):
-            self.note(f"a request to another: {request.url[:200]}")
+            self.note(f"a request to another host: {request.url[:200]}")
 
 
 @contextmanager
@@ -135,22 +135,24 @@ def visiting(browser: Browser, url: str, tab: Tab | None = None) -> Iterator[Vis
 
 
 def violations(page: Page) -> list[str]:
-    """What axe finds on the page as it is now."""
+    """The violations that axe finds on the page now."""
     page.evaluate(AXE_SCRIPT)
-    found: list[str] = page.evaluate(_AXE)
-    return found
+    violations: list[str] = page.evaluate(_AXE)
+    return violations
 
 
 def cells(rows: Locator, attribute: str) -> list[str | None]:
-    """An attribute of each of the elements, in their order."""
-    told: list[str | None] = rows.evaluate_all(f"(found) => found.map((each) => each.getAttribute('{attribute}'))")
-    return told
+    """An attribute of each element, in order."""
+    values: list[str | None] = rows.evaluate_all(
+        f"(elements) => elements.map((each) => each.getAttribute('{attribute}'))"
+    )
+    return values
 
 
 def stored_by_page(page: Page) -> Sequence[Any]:
-    """All that the page keeps beyond its own life."""
-    kept: Sequence[Any] = page.evaluate(
+    """Everything that the page stores beyond its life."""
+    storage: Sequence[Any] = page.evaluate(
         """async () => [JSON.stringify(localStorage), JSON.stringify(sessionStorage), document.cookie, location.href,
         JSON.stringify(history.state), await indexedDB.databases(), await caches.keys(), window.name]"""
     )
-    return kept
+    return storage

@@ -1,4 +1,4 @@
-"""Files that are damaged as disks and people damage them: bits that flip, files that are cut or gone."""
+"""Damage to files as by disks and people: flipped bits, cut files, missing files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Kind = Literal["flip", "cut", "gone"]
 
 
 class Damage(NamedTuple):
-    """What was done to which file, so that a failure says it."""
+    """What was done to which file, for the message of a failed test."""
 
     kind: Kind
     file: str
@@ -22,12 +22,12 @@ class Damage(NamedTuple):
 
 
 def files_of(store: Path) -> list[Path]:
-    """The files of a store that somebody reads, in the order of their names."""
+    """The files of a store that are read, in the order of their names."""
     return sorted(file for file in store.iterdir() if file.is_file() and not file.name.startswith(_NOT_READ))
 
 
 def damage(store: Path, chance: random.Random, kinds: Sequence[Kind] = ("flip", "cut", "gone")) -> Damage:
-    """One of the store's files damaged; tables, logs and the MANIFEST more often than the rest."""
+    """Damages one file of the store; tables, logs and the MANIFEST more often than the rest."""
     files = files_of(store)
     of_rows = [file for file in files if file.suffix in (".sst", ".log") or file.name.startswith("MANIFEST")]
     file, kind = chance.choice(of_rows if chance.random() < 0.8 else files), chance.choice(kinds)
@@ -44,7 +44,7 @@ def damage(store: Path, chance: random.Random, kinds: Sequence[Kind] = ("flip", 
 
 
 def flip(file: Path, at: int, bit: int = 1) -> None:
-    """Changes one byte of the file in its place, as others who have it open see it."""
+    """Changes one byte of the file in place: processes that have it open see the change."""
     with file.open("r+b") as opened:
         opened.seek(at)
         (byte,) = opened.read(1)

@@ -1,7 +1,7 @@
-"""A proxy in front of a cluster of one broker that keeps a request EndTxn back and delivers it late, as networks may.
+"""A proxy before a cluster of one broker: it holds an EndTxn request back and delivers it late, as networks may.
 
-The proxy reads frames: the length, the kind of a request, its correlation id. In answers that name the broker's address
-it puts its own port, so that every connection of a client comes this way.
+The proxy reads frames: the length, the kind of a request, its correlation id. In answers with the broker's address it
+puts its own port, so that every connection of a client goes through the proxy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PRODUCE, METADATA, FIND_COORDINATOR, INIT_PRODUCER_ID, END_TXN = 0, 3, 10, 22, 2
 
 
 class EndTxnProxy:
-    """Runs from `with` on; `connection` leads to the cluster through it."""
+    """Runs in a `with` block; `connection` leads to the cluster through the proxy."""
 
     def __init__(self, cluster: Connection) -> None:
         self._host, _, port = cluster.bootstrap_servers.rpartition(":")
@@ -45,7 +45,7 @@ class EndTxnProxy:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """Refuses new connections until its end."""
+        """Refuses new connections until the end of the block."""
         _end(self._listener)
         yield
         self._listener = socket.create_server((self._host, self._port))
@@ -53,12 +53,12 @@ class EndTxnProxy:
         self.__enter__()
 
     def hold_next_end(self) -> None:
-        """Keeps the next EndTxn from the broker, and cuts the connection that it came by: the client sends it again."""
+        """Holds the next EndTxn back and cuts its connection: the client sends the request again."""
         self._held.clear()
         self._is_holding = True
 
     def deliver_held_end(self) -> int:
-        """The broker's error code for the EndTxn that was kept, which reaches it now."""
+        """Delivers the EndTxn that was held back, and gives the broker's error code."""
         [request] = self._held
         with socket.create_connection(self._broker, timeout=30) as late:
             late.sendall(request)
@@ -67,7 +67,7 @@ class EndTxnProxy:
         return int(struct.unpack_from(">h", answer, 12)[0])
 
     def wait_for_records_after(self, produced: int) -> None:
-        """Waits until the broker has answered more requests to produce than so many."""
+        """Waits until the broker has answered more than `produced` Produce requests."""
         eventually(lambda: self.answered[PRODUCE] > produced)
 
     def _accept(self, listener: socket.socket) -> None:
@@ -95,12 +95,12 @@ class EndTxnProxy:
         _end(broker)
 
     def _pass_answers(self, client: socket.socket, broker: socket.socket, kinds: dict[int, int]) -> None:
-        there, here = (self._host.encode() + struct.pack(">i", port) for port in (self._broker[1], self._port))
+        theirs, ours = (self._host.encode() + struct.pack(">i", port) for port in (self._broker[1], self._port))
         with suppress(OSError):
             for answer in _frames(broker):
                 kind = kinds.pop(struct.unpack_from(">i", answer, 4)[0])
-                named = kind in (METADATA, FIND_COORDINATOR)
-                client.sendall(answer.replace(there, here) if named else answer)
+                has_address = kind in (METADATA, FIND_COORDINATOR)
+                client.sendall(answer.replace(theirs, ours) if has_address else answer)
                 self.answered[kind] += 1
         _end(client)
         _end(broker)

@@ -1,4 +1,4 @@
-"""Rows as Spark evaluates them, of a pipeline with two rules."""
+"""Rows evaluated by Spark, of a pipeline with two rules."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _SCHEMA = pyarrow.schema(
 
 
 def valid(offset: int, *emitted: tuple[int, bytes], increments: tuple[int, int] = (0, 0)) -> dict[str, Any]:
-    made = {f"value_{rule}": value for rule, value in emitted}
-    grown = {f"increment_{number}": amount for number, amount in enumerate(increments)}
-    return {"offset": offset, "doubt": False, "readable": True, **grown, **made}
+    values = {f"value_{rule}": value for rule, value in emitted}
+    sums = {f"increment_{number}": amount for number, amount in enumerate(increments)}
+    return {"offset": offset, "doubt": False, "readable": True, **sums, **values}
 
 
 def unreadable(offset: int, value: bytes | None) -> dict[str, Any]:
@@ -59,12 +59,12 @@ def unreadable(offset: int, value: bytes | None) -> dict[str, Any]:
 
 
 def end(offset: int, partition: int = 1) -> dict[str, Any]:
-    """The reader's last word about a share that ends there."""
+    """The row that ends a share at this offset."""
     return {"partition": partition, "offset": offset, "is_end": True, "doubt": True, "readable": False}
 
 
 def batch(*rows: dict[str, Any]) -> pyarrow.RecordBatch:
-    """Of partition 1, where they name no other."""
+    """A batch of rows; partition 1 unless a row names another."""
     return pyarrow.RecordBatch.from_pylist(
         [{"partition": 1, "timestamp": 1, "is_end": False, **row} for row in rows], _SCHEMA
     )

@@ -1,4 +1,4 @@
-"""Tasks of a pipeline that go wrong on purpose, in the workers of Spark, at their first attempt."""
+"""Tasks of a pipeline that fail on purpose at their first attempt, in the workers of Spark."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LosesItsReport(CommitTask):
 
 @dataclass(frozen=True, kw_only=True)
 class RunsTwice(CommitTask):
-    """Two attempts beside each other over the same records; what becomes of the second one is not reported."""
+    """Two attempts at the same time over the same records; the second one reports nothing."""
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         rows = list(batches)
@@ -44,7 +44,7 @@ class RunsTwice(CommitTask):
             yield from super().__call__(iter(rows))
         finally:
             other.join()
-        # Only the loss of its id may have ended it: the other one may take that.
+        # The other attempt may take its transactional id; no other error may end it.
         if not isinstance(ended[0], Fenced | None):
             raise ended[0]
 
@@ -56,23 +56,23 @@ class RunsTwice(CommitTask):
             ended.append(failure)
 
 
-_GIVEN = 5000
+_PASSED_ON = 5000
 
 
 @dataclass(frozen=True, kw_only=True)
 class BreaksOff(SourceTask):
-    """A reader that fails when Spark has passed on some of its records."""
+    """A reader that fails after Spark has passed on some of its records."""
 
     def __call__(self, numbers: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         if not _is_first_attempt():
             yield from super().__call__(numbers)
             return
-        given = 0
+        passed_on = 0
         for records in super().__call__(numbers):
-            given += records.num_rows
+            passed_on += records.num_rows
             yield records
-            # Spark sends on what fills a buffer.
-            if given >= _GIVEN:
+            # Spark passes on whole buffers.
+            if passed_on >= _PASSED_ON:
                 time.sleep(0.5)
                 self._fail()
 

@@ -1,4 +1,4 @@
-"""The rules of the fifteen teams in plain Python: what the pipeline must find, told by what is no pipeline."""
+"""The rules of the fifteen teams in plain Python: the matches that the pipeline must find."""
 
 from __future__ import annotations
 

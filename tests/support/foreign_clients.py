@@ -1,4 +1,4 @@
-"""Clients that are not ours: Kafka's console tools and kafka-python, with their defaults."""
+"""Clients of others: Kafka's console tools and kafka-python, with their defaults."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class ForeignRecord(NamedTuple):
 
 
 def kafka_tools() -> Jvm:
-    """The broker's jars, which hold Kafka's console tools too, and the Java that we find."""
+    """The broker's jars, which include Kafka's console tools, and the Java of this machine."""
     java = find_java()
     return Jvm(java=java, jars=ensure_jars(broker_jar_lock(), JARS, java, print))
 
 
 def console(jvm: Jvm, main_class: str, *arguments: str, given: str = "") -> str:
-    """What one of Kafka's console tools prints."""
+    """The output of one of Kafka's console tools."""
     options = ["-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR"]
     command = jvm.command(f"org.apache.kafka.tools.{main_class}", *arguments, options=options)
     done = subprocess.run(command, input=given, capture_output=True, text=True, encoding="utf-8", timeout=120)
@@ -57,7 +57,7 @@ def properties(flag: str, *pairs: str) -> list[str]:
 
 
 def seen_by_console_consumer(jvm: Jvm, connection: Connection, topic: str, count: int) -> list[ForeignRecord]:
-    """The first `count` records from the beginning, or all there are; everything else as Kafka's defaults have it."""
+    """The first `count` records, or all if there are fewer; the other settings are Kafka's defaults."""
     settings = properties(
         "--formatter-property",
         *("print.key=true", "print.partition=true", "key.separator=\t", "null.literal=NULL"),
@@ -76,7 +76,7 @@ def seen_by_console_consumer(jvm: Jvm, connection: Connection, topic: str, count
 
 
 def seen_by_kafka_python(connection: Connection, topic: str, count: int) -> list[ForeignRecord]:
-    """The first `count` records from the beginning, or all there are; everything else as its defaults have it."""
+    """The first `count` records, or all if there are fewer; the other settings are kafka-python's defaults."""
     consumer = KafkaConsumer(
         bootstrap_servers=connection.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=30_000
     )

@@ -1,4 +1,4 @@
-"""Generated logs on a real broker, and what the law makes of them.
+"""Generated logs on a real broker, and their committed records.
 
 A log is a list of acts: one record written plainly, or a transaction of several that is committed, aborted or left
 open. Writing it gives the committed records as the brokers acknowledged them: the input of the reference fold.
@@ -30,7 +30,7 @@ class Put:
     key: bytes | None
     value: bytes | None
     partition: int
-    # To a writer None is the same as none.
+    # For a writer None is the same as no headers.
     headers: Headers | None = None
 
 
@@ -40,7 +40,7 @@ class Act:
     ending: Literal["plain", "commit", "abort"]
 
 
-# Few keys, so that they meet again; any partition for any key, so that some live in two.
+# Few keys, so that keys repeat; any partition for any key, so that some keys are in two.
 puts = st.builds(
     Put,
     key=st.sampled_from([b"a", b"b", b"c", b"\x00\xff", b"user-1"]),
@@ -56,7 +56,7 @@ logs = st.lists(acts, max_size=12)
 
 @contextmanager
 def fresh_topic(connection: Connection) -> Iterator[str]:
-    """A topic for one generated log, gone afterwards."""
+    """A topic for one generated log, deleted at the end of the block."""
     name = f"test-{uuid.uuid4().hex[:12]}"
     create_topic(connection, name, partitions=PARTITIONS)
     try:
@@ -91,7 +91,7 @@ def write_log(connection: Connection, topic: str, log: Sequence[Act]) -> list[Re
 
 
 def leave_open(connection: Connection, topic: str, puts: Sequence[Put]) -> Producer:
-    """A transaction with these records that nobody ends; keep the producer until the test is over."""
+    """A transaction with these records that stays open; keep the producer until the end of the test."""
     producer = connection.producer(linger_ms=0, transactional_id=f"test-{uuid.uuid4().hex}")
     producer.init_transactions(30)
     producer.begin_transaction()

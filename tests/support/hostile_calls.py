@@ -1,4 +1,4 @@
-"""Calls of every function that Spark knows, with fields of a record where its examples have constants."""
+"""Calls of every function of Spark, with fields of a record in place of the constants in its examples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 FIELDS = """id STRING NOT NULL, txt STRING, n INT, d DOUBLE, yes BOOLEAN, bin BINARY, arr ARRAY<INT>,
 counts MAP<STRING, INT>, day DATE, at TIMESTAMP"""
-# What is said of one record.
+# A record without odd values.
 GOOD = {
     "txt": "abc",
     "n": 2,
@@ -23,27 +23,27 @@ GOOD = {
 }
 TEXTS = ("", "50%ZZ off", "[", "(", "<a", '{"a":', "2016-02-31", "9" * 40, "%1$9999s", "\u0000", "utf-7", "$[", "-1")
 NUMBERS = (0, -1, 2**31 - 1, -(2**31), 10**9, 65)
-# What makes maps is not tried, so a call that fails ends a task.
+# Functions that make maps are not tried: a failing call would end a task.
 MAKES_MAPS = re.compile(
     r"\b(map|map_concat|map_from_arrays|map_from_entries|str_to_map|transform_keys)\s*\(", re.IGNORECASE
 )
 _EXAMPLE = re.compile(r"^\s*> SELECT\s+(.*?);\s*$", re.MULTILINE | re.DOTALL)
-# An example over several records.
+# Matches an example over several records.
 _IS_QUERY = re.compile(r"\bFROM\b.*(\bVALUES\b|\()", re.IGNORECASE)
 _CONSTANT = re.compile(
-    r"""(?P<day>\bdate\s*'[^']*')|(?P<at>\btimestamp\w*\s*'[^']*')|(?P<bin>\bx'[^']*')|(?P<kept>\binterval\s+\S+\s+\w+)"""
+    r"""(?P<day>\bdate\s*'[^']*')|(?P<at>\btimestamp\w*\s*'[^']*')|(?P<bin>\bx'[^']*')|(?P<interval>\binterval\s+\S+\s+\w+)"""
     r"""|(?P<txt>r?'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(?P<d>(?<![\w.])-?(?:\d+\.\d*|\.\d+)(?:E-?\d+)?[DF]?\b)"""
     r"""|(?P<n>(?<![\w.])-?\d+L?\b)|(?P<yes>\b(?:true|false)\b)""",
     re.IGNORECASE,
 )
-# Groups of functions over several records, or which give several.
+# Groups of functions that take or give several records.
 _OF_MANY = ("agg_funcs", "window_funcs", "generator_funcs", "table_funcs")
 # For functions whose examples are about several records.
 _PLAIN = ("()", "(bin)", "(bin, bin)", "(bin, n)", "(bin, d)", "(txt)", "(n)", "(d)", "(txt, txt)", "(arr)", "(counts)")
 
 
 def hostile_records() -> Iterator[dict[str, object]]:
-    """Each has something odd in every field, all kinds of it in turn."""
+    """Records with an odd value in every field, all kinds in turn."""
     for number in range(max(len(TEXTS), 2 * len(NUMBERS))):
         odd = number % 2 == 0
         yield {
@@ -60,7 +60,7 @@ def hostile_records() -> Iterator[dict[str, object]]:
 
 
 def calls_of_all(spark: SparkSession, *, every: int = 1) -> dict[str, list[str]]:
-    """For each function over one record the calls that are made of its examples: all constants replaced, then each."""
+    """Function -> calls made from its examples: all constants replaced, then one at a time."""
     state = spark._jsparkSession.sessionState()
     identifier = spark._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier  # type: ignore[union-attr]
     names = [str(row[0]) for row in spark.sql("SHOW FUNCTIONS").collect()][::every]
@@ -72,19 +72,19 @@ def calls_of_all(spark: SparkSession, *, every: int = 1) -> dict[str, list[str]]
 
 def _calls(name: str, examples: str) -> list[str]:
     texts = [" ".join(text.split()) for text in _EXAMPLE.findall(examples)]
-    made = [call for text in texts if not _IS_QUERY.search(text) for call in _replaced(text)]
+    calls = [call for text in texts if not _IS_QUERY.search(text) for call in _replaced(text)]
     if name.isidentifier():
-        made += [f"{name}{arguments}" for arguments in _PLAIN]
+        calls += [f"{name}{arguments}" for arguments in _PLAIN]
     else:
-        made += [f"n {name} d", f"txt {name} txt"]
-    return [*dict.fromkeys(made)]
+        calls += [f"n {name} d", f"txt {name} txt"]
+    return [*dict.fromkeys(calls)]
 
 
 def _replaced(example: str) -> Iterator[str]:
-    found = [match for match in _CONSTANT.finditer(example) if match.lastgroup != "kept"]
-    for chosen in ([*range(len(found))], *([at] for at in range(len(found)))):
+    constants = [match for match in _CONSTANT.finditer(example) if match.lastgroup != "interval"]
+    for chosen in ([*range(len(constants))], *([at] for at in range(len(constants)))):
         text, end = "", 0
         for at in chosen:
-            text += f"{example[end : found[at].start()]} {found[at].lastgroup} "
-            end = found[at].end()
+            text += f"{example[end : constants[at].start()]} {constants[at].lastgroup} "
+            end = constants[at].end()
         yield text + example[end:]

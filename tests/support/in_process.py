@@ -1,4 +1,4 @@
-"""The command `lastword` inside the tests' own process: a verb on Spark then takes the session that runs there."""
+"""The command `lastword` in the process of the tests: a verb on Spark then uses the session of the tests."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class InProcess:
     def run(self, *words: str) -> CommandResult:
         self.capsys.readouterr()
         code = main(list(words))
-        said = self.capsys.readouterr()
-        return CommandResult(code=code, stdout=said.out, stderr=said.err)
+        printed = self.capsys.readouterr()
+        return CommandResult(code=code, stdout=printed.out, stderr=printed.err)
 
     def __call__(self, *words: str) -> str:
-        """The output of a command that must succeed and has nothing to say beside it."""
+        """The output of a command that must succeed and print nothing to standard error."""
         done = self.run(*words)
         assert (done.code, done.stderr) == (0, ""), done
         return done.stdout

@@ -1,4 +1,4 @@
-"""Processes that are killed, and started again."""
+"""Processes that tests kill and restart."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LONG_S = 180
 
 
 class Driver:
-    """A process that runs a pipeline and is started again whenever it is gone; what it says is in a file."""
+    """A process that runs a pipeline, restarted by `keep` when it has ended; its output is in a file."""
 
     def __init__(self, start: Callable[[int], subprocess.Popen[str]], log: Path) -> None:
-        """`start` is told the descriptor that its output goes to."""
+        """`start` gets the descriptor for the output of the process."""
         self._start = start
         self._log = log
         self._process = self._started()
@@ -38,31 +38,31 @@ class Driver:
         self._kill_below("pyspark.worker")
 
     def end(self) -> str:
-        """Ends it as a user does, and gives what it has said; it must end well."""
+        """Ends the process as a user does, and gives its output; it must succeed."""
         self.keep()
         self._process.terminate()
-        code, said = self._process.wait(_LONG_S), self._log.read_text()
-        assert code == 0, said
-        return said
+        code, output = self._process.wait(_LONG_S), self._log.read_text()
+        assert code == 0, output
+        return output
 
     def _started(self) -> subprocess.Popen[str]:
         with self._log.open("w") as log:
             return self._start(log.fileno())
 
     def _kill_below(self, text: str) -> None:
-        """The last started one, if there is any yet."""
+        """Kills the newest descendant with the text, if there is one yet."""
         for pid in with_text(family_of(self._process.pid), text)[-1:]:
             os.kill(pid, signal.SIGKILL)
 
 
 def with_text(pids: list[int], text: str) -> list[int]:
-    """Those whose command line has the text."""
+    """The processes whose command line contains the text."""
     commands = {pid: Path(f"/proc/{pid}/cmdline") for pid in sorted(pids)}
     return [pid for pid, command in commands.items() if command.exists() and text in command.read_text()]
 
 
 def kill_executor() -> None:
-    """One of the executors that this process, through others, has started."""
+    """Kills one of the executors among the descendants of this process."""
     for pid in with_text(family_of(os.getpid()), "CoarseGrainedExecutorBackend")[:1]:
         os.kill(pid, signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""What the benchmark of HTTP is asked and compared with, which comes from the system's packages."""
+"""The programs that the HTTP benchmark needs from the system's packages."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _QUIET = {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
 
 
 def why_missing(*programs: str) -> str | None:
-    """None when the programs are there, installed if need be and if this user may; else the reason."""
+    """None if the programs are installed, or could be installed now; otherwise the reason."""
     missing = [program for program in programs if not shutil.which(program)]
     if not missing:
         return None
-    told = f"{' and '.join(missing)} not on the PATH"
+    problem = f"{' and '.join(missing)} not on the PATH"
     if os.geteuid() != 0 or not shutil.which("apt-get"):
-        return f"{told}, and only root with apt-get can install them here"
+        return f"{problem}, and only root with apt-get can install them here"
     if not _apt_get("install", *missing) and not (_apt_get("update") and _apt_get("install", *missing)):
-        return f"{told}, and apt-get could not install them"
+        return f"{problem}, and apt-get could not install them"
     return None
 
 

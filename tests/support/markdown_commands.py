@@ -1,4 +1,4 @@
-"""Console blocks of Markdown pages, run and compared: `$ ` starts a command, `...` stands for what may differ."""
+"""The console blocks of Markdown pages: `$ ` starts a command, `...` matches any text."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Step:
 
 def steps(page: Path) -> list[Step]:
     """The commands of all console blocks of a page, in order."""
-    found: list[Step] = []
+    commands: list[Step] = []
     for block in _BLOCK.findall(page.read_text()):
         command = ""
         promised: list[str] = []
         for line in [*block.splitlines(), "$ "]:
             if line.startswith("$ "):
                 if command:
-                    found.append(Step(command=command, promised="\n".join(promised)))
+                    commands.append(Step(command=command, promised="\n".join(promised)))
                 command, promised = line[2:], []
             else:
                 promised.append(line)
-    return found
+    return commands
 
 
 def _pattern(promised: str) -> str:
@@ -43,7 +43,7 @@ def _pattern(promised: str) -> str:
         if line == "...":
             lines.append(r"(?:[^\n]*\n)*?[^\n]*")
         else:
-            # A column's width may differ with what it holds.
+            # The width of a column depends on its contents.
             words = r"\s+".join(re.escape(word) for word in line.split())
             lines.append(r"[^\n\S]*" + words.replace(re.escape("..."), r"[^\n]*?") + r"[^\n\S]*")
     return r"\n".join(lines)

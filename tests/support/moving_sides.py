@@ -1,6 +1,6 @@
-"""Sides of a comparison that fold a log and read on whenever they are asked, as far as a random number says.
+"""Sides of a comparison that fold a log. With each request a side reads on, as far as a random number says.
 
-Records also leave the log at its start. Each side removes their rows at its own time, in key order.
+Records also leave the log at its start. Each side removes their rows at different times, in key order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Rows = dict[bytes, ComparedRow]
 
 
 def ends_of(log: Sequence[Record]) -> dict[int, int]:
-    """Where each partition ends."""
+    """Partition -> its end offset."""
     ends: dict[int, int] = {}
     for record in log:
         ends[record.partition] = max(ends.get(record.partition, 0), record.offset + 1)
@@ -31,7 +31,7 @@ _NOWHERE = Position()
 def rows_at(
     log: Sequence[Record], at: Position, start_of: Callable[[bytes | None], Position] = lambda _: _NOWHERE
 ) -> Rows:
-    """What the law shows at a position, each key from a log start on."""
+    """The state at a position, each key from a log start on."""
     state = fold(
         record
         for record in log
@@ -44,7 +44,7 @@ def rows_at(
 
 
 class MovingSide:
-    """Keeps what a server promises: rows are as new as the position told, or newer; positions never go back."""
+    """Keeps the promises of a server: rows are as new as the stated position, or newer; positions never go back."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class MovingSide:
         self._ends = ends_of(log)
         self._dice = dice
         self._leaving = leaving
-        # Rows from before the topic's start have left up to this key.
+        # Rows from before the topic's start are removed up to this key.
         self._cursor = b""
         self.log_start = self.topic_log_start = start
         self._reaches = reaches
@@ -76,15 +76,15 @@ class MovingSide:
         self._read_on()
         if self._reaches:
             self._move(reach)
-        told = self.at
+        stated = self.at
         self._read_on()
         rows = rows_at(self._log, self.at, self._start_of)
         self._damage(rows)
         after = None if cursor is None else bytes.fromhex(cursor)
         keys = sorted(key for key in rows if after is None or key > after)
-        shown = keys[: self._page_rows]
-        following = shown[-1].hex() if len(keys) > len(shown) else None
-        return RemotePage([rows[key] for key in shown], following, told)
+        page_keys = keys[: self._page_rows]
+        following = page_keys[-1].hex() if len(keys) > len(page_keys) else None
+        return RemotePage([rows[key] for key in page_keys], following, stated)
 
     def current_position(self) -> SidePosition:
         self._read_on()
@@ -103,7 +103,7 @@ class MovingSide:
             self._remove_some(self._dice)
 
     def _remove_some(self, dice: random.Random) -> None:
-        """A look at where the log starts, a part of the pass over the rows, or its end."""
+        """Reads the start of the log, does a part of the pass over the rows, or ends the pass."""
         if self.log_start == self.topic_log_start:
             starts = {
                 p: dice.randint(self.log_start.get(p, 0), max(self.log_start.get(p, 0), at))

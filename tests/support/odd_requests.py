@@ -1,4 +1,4 @@
-"""Requests that are not quite requests, and what is answered: a part of it by granian itself, as docs/http.md says."""
+"""Malformed requests and their answers; granian itself gives some of the answers, as docs/http.md says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UPGRADE = (
     "Sec-WebSocket-Key: " + "A" * 22 + "==",
 )
 
-# What is sent, the statuses that come back, and whether the connection is ended.
+# Request -> the bytes sent, the statuses of the answers, and whether the server ends the connection.
 ODD: dict[str, tuple[bytes, list[int], bool]] = {
     "garbage": (b"\x00\x01\xff\xfe garbage\r\n\r\n", [400], True),
     "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(50), [400], True),

@@ -1,4 +1,4 @@
-"""What Schemathesis can't read in an OpenAPI document: loaded by it, through schemathesis.toml."""
+"""Hooks for rules that an OpenAPI document can't express. Schemathesis loads them through schemathesis.toml."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LAST = "last-event-id"
 
 
 def line_of(key: bytes, value: bytes | None) -> bytes:
-    """A write that every codec takes."""
-    told: dict[str, Any] = {"key_base64": base64.b64encode(key).decode()}
-    told |= {"tombstone": True} if value is None else {"value_base64": base64.b64encode(value).decode()}
-    return json.dumps(told).encode()
+    """A line of a write that every codec accepts."""
+    fields: dict[str, Any] = {"key_base64": base64.b64encode(key).decode()}
+    fields |= {"tombstone": True} if value is None else {"value_base64": base64.b64encode(value).decode()}
+    return json.dumps(fields).encode()
 
 
 LINES = st.lists(
@@ -29,13 +29,13 @@ schemathesis.openapi.media_type("application/x-ndjson", LINES)
 
 
 def is_positive(case: schemathesis.Case[Any]) -> bool:
-    """Whether all of it is as the document says."""
+    """Whether the whole request follows the document."""
     return case.meta is not None and case.meta.generation.mode.is_positive
 
 
 @schemathesis.hook
 def before_load_schema(context: schemathesis.HookContext, raw_schema: dict[str, Any]) -> None:
-    """Of a media type with a strategy of its own only bytes are taken as an example, and JSON has none."""
+    """Schemathesis takes only bytes as an example of a media type with a strategy, and JSON has no bytes."""
     for path in raw_schema["paths"].values():
         if "requestBody" in path.get("post", {}):
             del path["post"]["requestBody"]["content"]["application/x-ndjson"]["example"]
@@ -46,17 +46,17 @@ def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any])
     if len(case.formatted_path) + len(urlencode(case.query, doseq=True)) >= LONGEST_ADDRESS:
         return False
     if "after" in case.query and LAST in case.headers:
-        # The second is not looked at.
+        # The server ignores the header then.
         return False
-    # That a partition stands once in a position is more than a pattern can say.
-    told = str(case.query.get("min_position") or case.query.get("after") or case.headers.get(LAST) or "")
-    partitions = [part.partition(":")[0] for part in told.split(",")]
+    # A pattern can't say that a partition occurs once in a position.
+    position = str(case.query.get("min_position") or case.query.get("after") or case.headers.get(LAST) or "")
+    partitions = [part.partition(":")[0] for part in position.split(",")]
     return not is_positive(case) or len(partitions) == len({part.lstrip("0") for part in partitions})
 
 
 @schemathesis.hook
 def map_case(context: schemathesis.HookContext, case: schemathesis.Case[Any]) -> schemathesis.Case[Any]:
-    """No schema can say which cursors are right and which tables an id has to name, nor tell 1.0 from 1."""
+    """A schema can't say which cursors are valid and which tables an id names, and can't tell 1.0 from 1."""
     if is_positive(case):
         case.query.pop("cursor", None)
         if case.path == "/changes":

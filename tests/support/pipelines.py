@@ -1,4 +1,4 @@
-"""Small pipelines and what they must have written, counted again from their source."""
+"""Small pipelines, and the results they must have written, recounted from their source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lastword.pipeline.plan.plan import KeptTable, Pipeline, Rule, Source
 from lastword.pipeline.running.driver import PipelineRun
 
 SCHEMA = "name STRING NOT NULL, credit INT NOT NULL, note STRING"
-# Of the rules below, in Python.
+# The rules below, in Python.
 CONDITIONS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "debt": lambda user: user["credit"] < 0,
     "ada": lambda user: user["name"] == "Ada",
@@ -54,12 +54,12 @@ def small_pipeline(name: str) -> Pipeline:
 
 
 def some_user(number: int) -> bytes:
-    """Always the same for a number."""
-    chosen = random.Random(number)
-    made: dict[str, Any] = {"name": chosen.choice(["Ada", "Bo", "Cy"]), "credit": chosen.randint(-20, 19)}
-    if chosen.random() < 0.3:
-        made["note"] = chosen.choice(["!now", "later", None])
-    return json.dumps(made).encode()
+    """A user, always the same for a number."""
+    chance = random.Random(number)
+    user: dict[str, Any] = {"name": chance.choice(["Ada", "Bo", "Cy"]), "credit": chance.randint(-20, 19)}
+    if chance.random() < 0.3:
+        user["note"] = chance.choice(["!now", "later", None])
+    return json.dumps(user).encode()
 
 
 def make_topics(connection: Connection, plan: Pipeline, *, partitions: int = 3) -> None:
@@ -80,9 +80,9 @@ def records(connection: Connection, topic: str) -> list[Record]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a pipeline has done, or should have done."""
+    """The results of a pipeline, or the results it should have."""
 
-    matches: Counter[tuple[str, str]]  # by the source's place, and rule
+    matches: Counter[tuple[str, str]]  # by the place in the source, and the rule
     rejects: Counter[str]
     tables: Mapping[str, Mapping[str, Mapping[str, Any]]]
 
@@ -106,7 +106,7 @@ def written(connection: Connection, plan: Pipeline) -> Outcome:
 
 
 def recounted(connection: Connection, plan: Pipeline) -> Outcome:
-    """What the source says that there must be: each record judged by Python, without Spark."""
+    """The results that the source requires: each record judged by Python, without Spark."""
     matches: Counter[tuple[str, str]] = Counter()
     rejects: Counter[str] = Counter()
     seen, credit = 0, Counter[str]()
@@ -150,7 +150,7 @@ class RunningPipeline:
         return not self._thread.is_alive()
 
     def end(self) -> None:
-        """Stops it, and raises what has ended it before."""
+        """Stops the pipeline, and raises the error that had ended it before."""
         self._run.stop()
         self._thread.join()
         if self._failure is not None:
@@ -165,7 +165,7 @@ class RunningPipeline:
 
 @contextmanager
 def running(spark: SparkSession, plan: Pipeline, **options: Any) -> Iterator[RunningPipeline]:
-    """The pipeline until the block ends; what ended it before is raised then."""
+    """The pipeline until the block ends; an error that ended it before is raised then."""
     run = RunningPipeline(PipelineRun(spark, plan, **options))
     try:
         yield run

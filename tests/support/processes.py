@@ -1,4 +1,4 @@
-"""What runs on this machine, to prove that nothing was left behind."""
+"""The processes of this machine, to prove that none was left behind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def alive(pid: int) -> bool:
-    """Whether the process runs; one that ended and waits to be reaped does not."""
+    """Whether the process runs; a zombie does not."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -19,7 +19,7 @@ def alive(pid: int) -> bool:
 
 
 def running_with(text: str | Path) -> list[str]:
-    """The command lines of the processes, but for this one, that have the text (a home, say) in them."""
+    """The command lines of the other processes that contain the text (a home, say)."""
     listed = subprocess.run(["ps", "-axww", "-o", "pid=,stat=,command="], capture_output=True, text=True).stdout
     lines = [line.split(None, 2) for line in listed.splitlines()]
     return [
@@ -30,20 +30,20 @@ def running_with(text: str | Path) -> list[str]:
 
 
 def started_with(variable: str) -> list[str]:
-    """The processes that have it (`NAME=value`) in their environment, each with the test during which it started."""
+    """The processes with `NAME=value` in their environment, each with the test during which it started."""
     # e: with the environment, after the command line
     listed = subprocess.run(["ps", "axeww", "-o", "pid=,stat=,command="], capture_output=True, text=True).stdout
-    found = []
+    processes = []
     for line in listed.splitlines():
-        pid, state, shown = (*line.split(None, 2), "", "")[:3]
-        if variable in shown.split() and not state.startswith("Z"):
-            test = re.search(r"PYTEST_CURRENT_TEST=(.+? \(\w+\))", shown)
-            found.append(f"{pid} {shown.split()[0]}, started in {test[1] if test else 'no test'}")
-    return found
+        pid, state, text = (*line.split(None, 2), "", "")[:3]
+        if variable in text.split() and not state.startswith("Z"):
+            test = re.search(r"PYTEST_CURRENT_TEST=(.+? \(\w+\))", text)
+            processes.append(f"{pid} {text.split()[0]}, started in {test[1] if test else 'no test'}")
+    return processes
 
 
 def children_of(pid: int, text: str) -> list[int]:
-    """The processes that this one started and that have the text in their command line."""
+    """The children of a process that contain the text in their command line."""
     listed = subprocess.run(["ps", "-axww", "-o", "pid=,ppid=,stat=,command="], capture_output=True, text=True).stdout
     lines = [line.split(None, 3) for line in listed.splitlines()]
     return [

@@ -1,4 +1,4 @@
-"""Python programs of their own, for what ends with a process: a session, its JVM, an interrupt."""
+"""Python programs as processes, for tests of the end of a process: a session, its JVM, an interrupt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from lastword.core.home import default_home, default_jars
 from lastword.jvm.jars import spark_jar_lock
 
-# A session with nothing behind it: Spark itself asks no cluster.
+# A session without a cluster: Spark itself connects to none.
 SESSION = """
 from lastword.kafka.client.connection import Connection
 from lastword.spark.session.session import session
@@ -22,25 +22,25 @@ jvm = spark.sparkContext._gateway.proc.pid
 
 
 def start(program: str, environ: Mapping[str, str]) -> subprocess.Popen[str]:
-    """The program as a process, warnings as errors; its output and its errors in pipes."""
+    """Starts the program, with warnings as errors and with pipes for its output."""
     command = [sys.executable, "-W", "error", "-c", program]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env={**os.environ, **environ}, stdout=pipe, stderr=pipe, text=True)
 
 
 def run(program: str, environ: Mapping[str, str], timeout_s: float = 300) -> str:
-    """What it prints; it must end well, and say nothing on standard error."""
+    """The output of the program, which must succeed and print nothing to standard error."""
     process = start(program, environ)
     try:
         out, err = process.communicate(timeout=timeout_s)
     finally:
         process.kill()
-    assert (process.returncode, err) == (0, ""), f"it ended with {process.returncode} and said: {err}"
+    assert (process.returncode, err) == (0, ""), f"exit code {process.returncode}, standard error: {err}"
     return out
 
 
 def jars_without_archives(cache: Path) -> Path:
-    """A cache with Spark's jars and nothing else, which costs no copy."""
+    """A cache with only Spark's jars, as a link."""
     cache.mkdir()
     name = spark_jar_lock().folder_name
     (cache / name).symlink_to(default_jars(default_home()) / name)

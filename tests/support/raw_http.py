@@ -1,4 +1,4 @@
-"""Requests byte by byte, as no library would send them, and whatever comes back."""
+"""Requests byte by byte, as no library would send them, and their answers."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class RawAnswer(NamedTuple):
 
 
 def request(target: str | bytes, *headers: str, method: str = "GET", body: bytes = b"", version: str = "1.1") -> bytes:
-    """A request as it stands on the wire, with a Host; the headers as they are given."""
+    """The bytes of a request, with a Host and with these header lines."""
     path = target if isinstance(target, bytes) else target.encode()
-    told = "".join(f"{header}\r\n" for header in headers).encode("latin-1")
-    return b"%b %b HTTP/%b\r\n%b%b\r\n%b" % (method.encode(), path, version.encode(), HOST, told, body)
+    lines = "".join(f"{header}\r\n" for header in headers).encode("latin-1")
+    return b"%b %b HTTP/%b\r\n%b%b\r\n%b" % (method.encode(), path, version.encode(), HOST, lines, body)
 
 
 def put(target: str, *headers: str, body: bytes = b"", version: str = "1.1") -> bytes:
@@ -33,21 +33,21 @@ def put(target: str, *headers: str, body: bytes = b"", version: str = "1.1") -> 
 
 
 def exchange(port: int, sent: bytes, *, quiet_s: float = 0.15, patience_s: float = 5.0) -> RawAnswer:
-    """What comes back, until the server ends the connection or says nothing more for a moment."""
+    """The answer, until the server ends the connection or sends nothing for a moment."""
     with socket.create_connection(("127.0.0.1", port), timeout=patience_s) as connection:
-        back, give_up_at = b"", time.monotonic() + patience_s
+        raw, give_up_at = b"", time.monotonic() + patience_s
         try:
             connection.sendall(sent)
-            # The first answer may take its time, what follows it comes at once.
+            # The first answer may take long; the rest follows at once.
             while time.monotonic() < give_up_at:
-                connection.settimeout(quiet_s if back else patience_s)
+                connection.settimeout(quiet_s if raw else patience_s)
                 part = connection.recv(1 << 16)
                 if not part:
-                    return RawAnswer(back, True)
-                back += part
+                    return RawAnswer(raw, True)
+                raw += part
         except TimeoutError:
             pass
         except OSError:
-            # It had enough before all was sent.
-            return RawAnswer(back, True)
-        return RawAnswer(back, False)
+            # The server ended the connection before everything was sent.
+            return RawAnswer(raw, True)
+        return RawAnswer(raw, False)

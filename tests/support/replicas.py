@@ -1,4 +1,4 @@
-"""Replicas against the law: what a replica shows beside what the reference fold makes of the committed records."""
+"""Replicas compared with the reference fold of the committed records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lastword.replica.folder import ReplicaFolder
 from lastword.replica.replica import Replica
 from lastword.replica.store.store import Store
 
-# Tombstones that are gone half a second after they were first cleaned.
+# Kafka may remove tombstones half a second after their first cleaning.
 QUICK = {"delete.retention.ms": "500", "segment.ms": "60000", "min.cleanable.dirty.ratio": "0.01"}
 
 
@@ -39,35 +39,35 @@ def store_of(replica: Replica) -> Store:
 
 
 def disagreements(replica: Replica, committed: Iterable[Record]) -> list[str]:
-    """Where the replica is not the fold of the committed records before its position: the oracle of the replica."""
+    """The differences of a replica from the fold of the committed records before its position: its oracle."""
     records, position = list(committed), replica.position
     before = [r for r in records if r.key is not None and r.offset < position.get(r.partition, 0)]
     expected = [row_of(record, codec_named("bytes"), codec_named("json")) for _, record in sorted(fold(before).items())]
     newest = {(r.partition, r.key): r for r in sorted(before, key=lambda r: r.offset)}
     live = [record for record in newest.values() if record.value is not None]
-    found = []
+    differences = []
     if list(replica.scan()) != expected:
-        found.append(f"rows {list(replica.scan())} are not {expected}")
+        differences.append(f"rows {list(replica.scan())} are not {expected}")
     if [replica.row(row.key) for row in expected] != expected:
-        found.append("point reads")
+        differences.append("point reads")
     if len(replica) != len(expected):
-        found.append(f"count {len(replica)}, not {len(expected)}")
+        differences.append(f"count {len(replica)}, not {len(expected)}")
     if replica.split_keys != sum(count > 1 for count in Counter(record.key for record in live).values()):
-        found.append(f"split keys {replica.split_keys}")
+        differences.append(f"split keys {replica.split_keys}")
     if replica.poison_rows != sum(
         row_of(record, codec_named("bytes"), codec_named("json")).decode_error is not None for record in live
     ):
-        found.append(f"poison rows {replica.poison_rows}")
-    return found
+        differences.append(f"poison rows {replica.poison_rows}")
+    return differences
 
 
 def log_now(connection: Connection, topic: str, upto: Position | None = None) -> list[Record]:
-    """The committed records that are in the log, up to a position if one is given."""
+    """The committed records in the log, up to `upto` if it is given."""
     return [record for batch in read_log(connection, topic, stop=upto) for record in batch]
 
 
 def wait_until_caught_up(connection: Connection, replica: Replica) -> None:
-    """Waits until the replica has read all that is committed now."""
+    """Waits until the replica has read all records that are committed now."""
     replica.wait_for(log_bounds(connection, replica.topic)[1])
 
 
@@ -84,11 +84,11 @@ def connection_to(cluster: LocalCluster) -> Connection:
 
 
 def write_rows(connection: Connection, topic: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """(partition, key, value) one after the other, with a timestamp where there is one."""
+    """Writes rows (partition, key, value[, timestamp]) one after the other."""
     producer = connection.producer(linger_ms=0)
     for partition, key, value, *timestamp in rows:
-        given: dict[str, Any] = {"timestamp": timestamp[0]} if timestamp else {}
-        producer.produce(topic, key=key, value=value, partition=partition, **given)
+        options: dict[str, Any] = {"timestamp": timestamp[0]} if timestamp else {}
+        producer.produce(topic, key=key, value=value, partition=partition, **options)
         assert producer.flush(10) == 0
 
 
@@ -99,7 +99,7 @@ def compact_tombstones_away(connection: Connection, topic: str, home: Path) -> N
 
 
 def make_ghosts(connection: Connection, topic: str, home: Path, *keys: str) -> None:
-    """Deletes the keys and lets their tombstones be compacted away."""
+    """Deletes the keys and compacts until their tombstones are gone."""
     with Table(connection, topic) as users:
         for key in keys:
             users.delete(key)
@@ -109,17 +109,17 @@ def make_ghosts(connection: Connection, topic: str, home: Path, *keys: str) -> N
 
 @contextmanager
 def store_on_disk(folder: Path) -> Iterator[tuple[ReplicaFolder, Store]]:
-    """The folder and the store of a replica that is closed, to look at it and to change it."""
-    held = ReplicaFolder(folder)
+    """The folder and the store of a closed replica, to read and to change."""
+    replica_folder = ReplicaFolder(folder)
     try:
-        assert held.current is not None
-        store = Store(held.current, readable=lambda _: True)
+        assert replica_folder.current is not None
+        store = Store(replica_folder.current, readable=lambda _: True)
         try:
-            yield held, store
+            yield replica_folder, store
         finally:
             store.close()
     finally:
-        held.close()
+        replica_folder.close()
 
 
 def recreate(connection: Connection, topic: str, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -1,4 +1,4 @@
-"""Schemathesis as a process: it makes requests from an OpenAPI document, and checks every answer against it."""
+"""Schemathesis as a process: it makes requests from an OpenAPI document and checks every answer against it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 # For each operation; a soak has more.
 EXAMPLES = 10 * int(os.environ.get("LASTWORD_SOAK", "1"))
-# They have no end: what they send is held to the document by tests of its own. Their HEAD is not left out.
+# Streams have no end: other tests compare their events with the document. Their HEAD is included.
 NO_STREAMS = ("--exclude-name-regex", "^GET .*/changes$")
 _TESTS = Path(__file__).parents[1]
 
 
 def schemathesis(location: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """A run with every check, in a process of its own; the same requests each time."""
+    """A run with every check, as a process; the same requests each time."""
     config = _TESTS / "support/schemathesis.toml"
     command = [str(Path(sys.executable).parent / "st"), "--config-file", str(config), "run", "--no-color", location]
     environ = {**os.environ, "PYTHONPATH": str(_TESTS), "PYTHONWARNINGS": "default"}
@@ -25,5 +25,5 @@ def schemathesis(location: str, *words: str) -> subprocess.CompletedProcess[str]
 
 
 def readable_output(run: subprocess.CompletedProcess[str]) -> str:
-    """What a person can read of its output: some addresses have thousands of letters."""
+    """The output with short lines: some addresses have thousands of letters."""
     return "\n".join(line[:300] for line in (run.stdout + run.stderr).splitlines())

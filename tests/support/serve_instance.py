@@ -24,7 +24,7 @@ class Answer(NamedTuple):
 
 
 class Instance:
-    """Serves tables (`users=topic`) from a folder of its own; gone at the end of the `with` block."""
+    """Serves tables (`users=topic`) from a given folder until the end of the `with` block."""
 
     def __init__(
         self,
@@ -47,22 +47,22 @@ class Instance:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Returns when all of it is ready."""
+        """Returns when every table is ready."""
         tables = [word for table in self._tables for word in ("--table", table)]
         words = ("serve", *tables, "--port", str(self.port), "--data", str(self.folder), *self._options)
         self._process = self._lastword.start(*words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         assert self._process.stdout is not None
-        said = []
+        lines = []
         for line in self._process.stdout:
-            said.append(line)
+            lines.append(line)
             if line.startswith("ready: "):
-                # The next start takes the same one, as a service does.
+                # The next start takes the same port, as a service does.
                 self.port = int(line.rsplit(":", 1)[1])
                 return
-        raise AssertionError("".join(said))
+        raise AssertionError("".join(lines))
 
     def stop(self) -> None:
-        """As Ctrl-C does it."""
+        """Stops the instance as a service manager does: by SIGTERM."""
         assert self._process is not None
         self._process.terminate()
         assert self._ended() == 0
@@ -73,13 +73,13 @@ class Instance:
         self._ended()
 
     def ask(self, path: str, method: str = "GET", body: bytes | None = None) -> Answer:
-        asking = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
-            asking.request(method, path, body)
-            told = asking.getresponse()
-            return Answer(told.status, {name.lower(): text for name, text in told.getheaders()}, told.read())
+            client.request(method, path, body)
+            answer = client.getresponse()
+            return Answer(answer.status, {name.lower(): text for name, text in answer.getheaders()}, answer.read())
         finally:
-            asking.close()
+            client.close()
 
     def _ended(self) -> int:
         assert self._process is not None

@@ -1,4 +1,4 @@
-"""Asking the HTTP service without a server between: a request in, an answer out."""
+"""Calls of the HTTP service without a server: a request in, an answer out."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ class ServiceAnswer(NamedTuple):
 
 
 async def in_two(body: bytes) -> AsyncIterator[bytes]:
-    """A body as it comes over a network: in parts."""
+    """A body in two parts, as from a network."""
     yield body[: len(body) // 2]
     yield body[len(body) // 2 :]
 
 
 def request_of(method: str, path: str, query: str, headers: dict[str, str], body: AsyncIterator[bytes]) -> Request:
-    """A request of a client that stays."""
+    """A request of a client that stays connected."""
     return Request(method, path, query, headers, body, asyncio.Event().wait, Unsent(1 << 40).hold())
 
 
 async def answer_to(service: Service, request: Request) -> Answer:
-    """The answer to a request that asks for no stream."""
+    """The answer to a request that is not for a stream."""
     answer = await service.answer(request)
     assert isinstance(answer, Answer)
     return answer
 
 
 def ask(service: Service, address: str, method: str = "GET", body: bytes = b"", **headers: str) -> ServiceAnswer:
-    """The answer to an address, its path decoded as the server does; headers in Python spelling."""
+    """The answer to an address. The path is decoded as by the server; `_` in a header name stands for `-`."""
     path, _, query = address.partition("?")
     spelt = {name.replace("_", "-"): text for name, text in headers.items()}
     request = request_of(method, unquote(path), query, spelt, in_two(body))
@@ -73,7 +73,7 @@ def served_table(
     wait: bool = True,
     patience_s: float = 30.0,
 ) -> ServedTable:
-    """A table with a replica and a writer of its own, which the caller closes."""
+    """A table with its own replica and writer. The caller closes the table."""
     replica = Table(connection, topic, key=key, value=value).replica(folder, wait=wait)
     writes = Writes(
         connection,

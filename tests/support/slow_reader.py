@@ -1,4 +1,4 @@
-"""Readers of a whole table over HTTP, who may take their time."""
+"""A slow reader of a whole table over HTTP."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from urllib.request import urlopen
 
 
 class SlowReader:
-    """Asks at once, and reads only when it is asked to; its own buffer is small. Close it."""
+    """Sends its request at once and reads only on `rest`; its buffer is small. Close it."""
 
     def __init__(self, url: str, path: str = "/users", **headers: str) -> None:
         host, _, port = url.removeprefix("http://").partition(":")
-        made = socket.socket()
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
-        made.settimeout(60)
-        made.connect((host, int(port)))
+        small = socket.socket()
+        small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
+        small.settimeout(60)
+        small.connect((host, int(port)))
         self._connection = http.client.HTTPConnection(host, int(port))
-        self._connection.sock = made
+        self._connection.sock = small
         spelt = {name.replace("_", "-"): text for name, text in headers.items()}
         self._connection.request("GET", path, headers=spelt)
         self.answer = self._connection.getresponse()
 
     def rest(self) -> bytes:
-        """All that has not been read; IncompleteRead when the connection was cut."""
+        """Everything that was not read yet; IncompleteRead if the connection was cut."""
         return self.answer.read()
 
     def close(self) -> None:
@@ -40,7 +40,7 @@ class SlowReader:
 
 
 def is_cut(reader: SlowReader) -> bool:
-    """Whether an answer ends before its end, for a client of HTTP and for one of JSON."""
+    """Whether an answer is incomplete for an HTTP client, and is no JSON."""
     try:
         reader.rest()
     except http.client.IncompleteRead as cut:
@@ -54,7 +54,7 @@ def is_cut(reader: SlowReader) -> bool:
 
 
 def metric(url: str, name: str) -> float:
-    """The sum over all labels; 0 where there is none."""
+    """The sum of a metric over all labels; 0 if the metric is missing."""
     with urlopen(f"{url}/metrics") as answer:  # noqa: S310
         text = answer.read().decode()
     return sum(float(value) for value in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.MULTILINE))

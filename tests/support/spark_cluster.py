@@ -16,7 +16,7 @@ from lastword.jvm.java import find_java
 from support.waiting import eventually
 
 _JAVA_OPTIONS = [
-    # What Spark's launcher would add for the two of them.
+    # Spark's launcher would add these for a master and for a worker.
     *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.lang", "java.nio", "java.util", "sun.nio.ch")),
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
@@ -26,7 +26,7 @@ _JAVA_OPTIONS = [
 
 @contextmanager
 def standalone(folder: Path, *, workers: int = 2) -> Iterator[str]:
-    """The address of a master (`spark://...`) whose workers have one core and 512 MB each; all gone afterwards."""
+    """The address of a master (`spark://...`) with workers of one core and 512 MB each; ended with the block."""
     with ExitStack() as running:
         master_log = folder / "master.log"
         _start(running, master_log, "master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
@@ -36,8 +36,8 @@ def standalone(folder: Path, *, workers: int = 2) -> Iterator[str]:
         for number in range(workers):
             place = folder / f"worker-{number}"
             size = ("--cores", "1", "--memory", "512m", "--work-dir", str(place))
-            own = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
-            _start(running, folder / f"worker-{number}.log", "worker.Worker", *own, *size, master)
+            address = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+            _start(running, folder / f"worker-{number}.log", "worker.Worker", *address, *size, master)
         eventually(lambda: _text(master_log).count("Registering worker") == workers, within_s=120)
         yield master
 
@@ -56,9 +56,9 @@ def _start(running: ExitStack, log: Path, name: str, *words: str) -> None:
         "LASTWORD_SPARK_JAVA_VERSION": str(java.version),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    with log.open("wb") as said:
+    with log.open("wb") as output:
         process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd=log.parent
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=log.parent
         )
     running.callback(_end, process)
 
@@ -73,8 +73,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _address(log: Path) -> str | None:
-    found = re.search(r"Starting Spark master at (spark://\S+)", _text(log))
-    return found[1] if found else None
+    match = re.search(r"Starting Spark master at (spark://\S+)", _text(log))
+    return match[1] if match else None
 
 
 def _text(log: Path) -> str:

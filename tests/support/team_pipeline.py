@@ -1,4 +1,4 @@
-"""The pipeline of the fifteen teams: its topics without expiry, users that arrive, and what it must have written."""
+"""The pipeline of the fifteen teams: its topics without expiry, arriving users, and the results it must have."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def make_team_topics(connection: Connection) -> None:
 def arriving_users(connection: Connection, *, per_second: int = 200) -> Iterator[Callable[[int], None]]:
     """Users are written until the block ends, whatever happens to the cluster; one in fifty is no user.
 
-    Gives a function that lets so many come at once.
+    Gives a function that lets a number of users come at once.
     """
     ended, at_once = threading.Event(), Queue[int]()
 
@@ -69,7 +69,7 @@ def arriving_users(connection: Connection, *, per_second: int = 200) -> Iterator
 
 
 def recounted_teams(connection: Connection) -> Outcome:
-    """What the source says that there must be, told by plain Python."""
+    """The results that the source requires, counted by plain Python."""
     matches: Counter[tuple[str, str]] = Counter()
     rejects: Counter[str] = Counter()
     processed = 0

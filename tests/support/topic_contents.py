@@ -1,4 +1,4 @@
-"""What a topic holds, by way of the reference fold."""
+"""The records of a topic, and its state by the reference fold."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def records_of(connection: Connection, topic: str) -> list[Record]:
 
 
 def state_of(connection: Connection, topic: str) -> dict[bytes, bytes | None]:
-    """The table by the law in its plainest form."""
+    """The rows of the topic, by the reference fold."""
     return {key: record.value for key, record in fold(records_of(connection, topic)).items()}

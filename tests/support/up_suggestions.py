@@ -1,4 +1,4 @@
-"""The commands that `up` prints under `Try:`, run as a person would: pasted into a shell."""
+"""The commands that `up` prints under `Try:`, run as a user would: pasted into a shell."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from support.command_line import CommandLine
 
 
 def suggested_commands(lines: str) -> list[str]:
-    """The commands of lines like `  COMMAND   MEANING`; of all that `up` said, those after `Try:`."""
+    """The commands of lines like `  COMMAND   MEANING`; in the output of `up`, those after `Try:`."""
     _, _, block = lines.rpartition("Try:\n")
     return [re.split(r"  +", line.strip())[0] for line in (block or lines).splitlines() if line.startswith("  ")]
 
 
 def run_pasted(line: CommandLine, command: str) -> str:
-    """What it prints; it must end well and complain of nothing. An address is opened as a browser would."""
+    """The output of the command, which must succeed without errors. An address is opened as by a browser."""
     if command.startswith("http://"):
         with urlopen(command, timeout=30) as page:  # noqa: S310 - one of ours
             return str(page.read().decode())

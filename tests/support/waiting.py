@@ -1,4 +1,4 @@
-"""Waiting for something to become so, instead of sleeping and hoping."""
+"""Waiting for a condition, instead of sleeping."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 
 
-def eventually(is_so: Callable[[], bool], *, within_s: float = 120) -> None:
-    """Waits until it is so, and fails when it is not in time; the limit leaves time enough to a busy machine."""
+def eventually(condition: Callable[[], bool], *, within_s: float = 120) -> None:
+    """Waits until the condition holds, and fails after `within_s`, which is enough for a busy machine."""
     give_up_at = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < give_up_at, f"still not so after {within_s} s"
+    while not condition():
+        assert time.monotonic() < give_up_at, f"the condition does not hold after {within_s} s"
         time.sleep(0.05)
