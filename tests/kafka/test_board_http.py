@@ -208,7 +208,7 @@ def test_the_command_prints_the_board_and_what_was_refused(topics: Connection, l
     assert [line.split()[:2] for line in lines[1:3]] == [["1", "team-1"], ["2", "team-2"]]
     assert lines[3:] == [
         "2 records refused: see  lastword board --refused",
-        "nobody keeps what is counted here: run  lastword serve --board",
+        "no process writes these counts to board_state: run  lastword serve --board",
     ]
     teams = [json.loads(line) for line in lastword("board", "--json").splitlines()]
     assert [(team["team"], team["actions"], team["processed"]) for team in teams] == [

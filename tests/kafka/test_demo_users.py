@@ -111,7 +111,7 @@ def test_users_that_the_topic_refuses_end_it_and_the_line_says_how_many_were_wri
     done = lastword.run("demo", "users", "--count", "100", "--topic", topic_name)
     assert (done.returncode, done.stdout) == (2, "")
     assert "raise max.message.bytes of the topic" in done.stderr
-    assert f"; 0 users were written to {topic_name}: start it again, and it goes on after them\n" in done.stderr
+    assert f"; 0 users were written to {topic_name}: the next start continues after them\n" in done.stderr
 
 
 def test_without_a_cluster_it_says_how_to_start_one(alone: CommandLine) -> None:
@@ -123,4 +123,4 @@ def test_without_a_cluster_it_says_how_to_start_one(alone: CommandLine) -> None:
 def test_no_users_at_all_a_second_is_refused(lastword: CommandLine, topic_name: str) -> None:
     done = lastword.run("demo", "users", "--rate", "0", "--topic", topic_name)
     assert done.returncode == 2
-    assert "0 users a second: give at least 1" in done.stderr
+    assert "a rate of 0 users a second writes nothing: give at least 1" in done.stderr

@@ -82,7 +82,7 @@ def test_what_there_is_to_say_beside_the_teams_is_said() -> None:
         "this is the board of 2026-01-01 00:00:00.000: no broker",
         "2 records refused: see  lastword board --refused",
         "3 offsets expired before they were counted",
-        "nobody keeps what is counted here: run  lastword serve --board",
+        "no process writes these counts to board_state: run  lastword serve --board",
     ]
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lastword.teams.board.ranking import Board
 
 _EVERY_S = 1.0
-# Of reading both topics from where the board's state ends.
+# For reading both topics from the end of the counts in board_state.
 _PATIENCE_S = 600.0
 
 _EXAMPLE = """\
@@ -32,7 +32,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
     made = options.verb_parser(
         verb,
         "The board of the teams: badges, lag, actions, processed and flagged users, and how fast they grow; by badges, "
-        "then by actions, then by name. On a terminal it is drawn anew every second until Ctrl-C, in a pipe it is "
+        "then by actions, then by name. On a terminal it is drawn again every second until Ctrl-C, in a pipe it is "
         "printed once. It only reads: `lastword serve --board` keeps what was counted in board_state. A value that is "
         "not known is shown as `-`, and `reset` marks a team whose counters went back.",
         _EXAMPLE,
@@ -86,7 +86,7 @@ def _print_once(found: Board) -> None:
 
 
 def _follow(live: LiveBoard) -> None:
-    """Draws it in place, until it is interrupted."""
+    """Draws the board in place, until Ctrl-C."""
     from lastword.cli.teams.board_drawing import Drawing
 
     drawing = Drawing(sys.stdout)

@@ -25,7 +25,7 @@ _TEXTS = (_TITLES.index("TEAM"), _BADGES, len(_TITLES) - 1)
 
 
 def lines_of(board: Board, *, is_terminal: bool = False) -> list[str]:
-    """The board, a line for each team under a line of titles, and what else there is to say."""
+    """The board: a line of titles, a line for each team, and remarks."""
     rows = [_cells(team) for team in board.teams]
     widths = [max(width_of(row[i]) for row in [_TITLES, *rows]) for i in range(len(_TITLES))]
     lines = [styled(_line(_TITLES, widths), "bold")]
@@ -65,11 +65,11 @@ class Drawing:
 
 
 def width_of(text: str) -> int:
-    """How many columns a terminal gives to a text: two for an emoji and for a letter of East Asia."""
+    """The columns of a text on a terminal: two for an emoji and for a letter of East Asia."""
     width = 0
     for letter in text:
         if letter == "\ufe0f":
-            # It makes an emoji of the sign before it, which had one column.
+            # This character turns the sign before it, of one column, into an emoji.
             width += 1
         elif not unicodedata.combining(letter) and unicodedata.category(letter) not in ("Mn", "Me", "Cf"):
             width += 2 if unicodedata.east_asian_width(letter) in "WF" else 1
@@ -80,7 +80,7 @@ def _cells(team: Team) -> list[str]:
     return [
         str(team.rank),
         _shortened(printable(team.team)),
-        # A place for each badge, so that those of all teams stand below each other.
+        # A column for each badge, so that the badges of all teams line up.
         " ".join(symbol if name in team.badges else "· " for name, symbol in SYMBOLS.items()),
         _number(team.lag),
         _number(team.actions),
@@ -102,25 +102,27 @@ def _line(cells: Sequence[str], widths: list[int]) -> str:
 
 
 def _placed(line: str, badges: str, team: Team, column: int) -> str:
-    """The line with every badge, and what comes after them, sent to its column."""
+    """The line, with the cursor sent to the column of each badge and of the text after them."""
     before, _, after = line.rpartition(badges)
-    shown = [symbol if name in team.badges else "·" for name, symbol in SYMBOLS.items()]
-    sent = "".join(f"\x1b[{column + _SLOT * i}G{symbol}" for i, symbol in enumerate(shown))
+    symbols = [symbol if name in team.badges else "·" for name, symbol in SYMBOLS.items()]
+    sent = "".join(f"\x1b[{column + _SLOT * i}G{symbol}" for i, symbol in enumerate(symbols))
     return f"{before}{sent}\x1b[{column + width_of(badges)}G{after}"
 
 
 def _remarks(board: Board) -> list[tuple[str, str]]:
-    told = []
+    remarks = []
     if board.state != "ready":
-        told.append((f"this is the board of {when(board.at)}: {board.why or 'the cluster does not answer'}", "yellow"))
+        remarks.append(
+            (f"this is the board of {when(board.at)}: {board.why or 'the cluster does not answer'}", "yellow")
+        )
     refused = sum(count for _, _, count in board.refused)
     if refused:
-        told.append((f"{counted(refused, 'record')} refused: see  lastword board --refused", "dim"))
+        remarks.append((f"{counted(refused, 'record')} refused: see  lastword board --refused", "dim"))
     if board.missed:
-        told.append((f"{counted(board.missed, 'offset')} expired before they were counted", "yellow"))
+        remarks.append((f"{counted(board.missed, 'offset')} expired before they were counted", "yellow"))
     if board.written is None:
-        told.append(("nobody keeps what is counted here: run  lastword serve --board", "dim"))
-    return told
+        remarks.append(("no process writes these counts to board_state: run  lastword serve --board", "dim"))
+    return remarks
 
 
 def _shortened(name: str) -> str:

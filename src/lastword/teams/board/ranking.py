@@ -123,9 +123,9 @@ def numbers_of(tally: Tally) -> dict[str, Numbers]:
     newest: dict[str, tuple[tuple[int, int], Numbers]] = {}
     for place, count in tally.counts.items():
         for team, numbers in count.numbers.items():
-            stands = (numbers.at, place.partition)
-            if team not in newest or stands > newest[team][0]:
-                newest[team] = (stands, numbers)
+            age = (numbers.at, place.partition)
+            if team not in newest or age > newest[team][0]:
+                newest[team] = (age, numbers)
     return {team: numbers for team, (_, numbers) in newest.items()}
 
 

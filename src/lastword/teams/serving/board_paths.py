@@ -75,13 +75,13 @@ def board_schemas() -> Node:
             "team": _NAME,
             "kind": {"enum": ["inside", "outside"]},
             "badges": {"type": "array", "items": badge, "maxItems": len(SYMBOLS)},
-            "lag": {**optional_count, "description": "null while it is not known."},
-            "actions": {**COUNT, "description": "Valid ones, exactly."},
-            "processed": {**optional_count, "description": "null while the team has told no numbers."},
+            "lag": {**optional_count, "description": "null while it is unknown."},
+            "actions": {**COUNT, "description": "Valid actions, exactly."},
+            "processed": {**optional_count, "description": "null while the team has written no numbers."},
             "flagged": optional_count,
             "actions_per_s": _RATE,
             "processed_per_s": _RATE,
-            "reset": {"type": "boolean", "description": "A counter went back, and is not where it was yet."},
+            "reset": {"type": "boolean", "description": "A counter went back and has not reached its old value again."},
             "refused": COUNT,
         }
     )
@@ -90,8 +90,8 @@ def board_schemas() -> Node:
             {
                 "at": TIME,
                 "state": {"enum": ["ready", "connecting"]},
-                "written": {**TIME, "type": ["integer", "null"], "description": "When board_state was, in ms."},
-                "missed": {**COUNT, "description": "Offsets that were gone before they were counted."},
+                "written": {**TIME, "type": ["integer", "null"], "description": "When board_state was written, in ms."},
+                "missed": {**COUNT, "description": "Offsets that expired before they were counted."},
                 "refused": closed(
                     {
                         "total": COUNT,
@@ -106,7 +106,11 @@ def board_schemas() -> Node:
 
 
 def _counts() -> Node:
-    team = {**_NAME, "type": ["string", "null"], "description": "null where none is known, or too many are."}
+    team = {
+        **_NAME,
+        "type": ["string", "null"],
+        "description": "null where the team is unknown, or after too many names.",
+    }
     count = closed({"team": team, "reason": _REASON, "meaning": {"type": "string"}, "count": COUNT})
     return {"type": "array", "items": count}
 

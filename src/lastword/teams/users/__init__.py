@@ -1,4 +1,4 @@
-"""Generated users, and how they come to their topic.
+"""Generated users, and the topics of the fraud scenario.
 
 Read in this order: `pace`, `user_words`, `generated_users`, `fraud_topics`, `user_topic`.
 """

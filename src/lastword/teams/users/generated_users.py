@@ -1,7 +1,7 @@
 """Generated users: user NUMBER of a seed is always the same, and no draw depends on another.
 
 Half of them are premium, a tenth have the avatar "example.org", a tenth the name "John Doe", a tenth the pack "free",
-and credit is uniform from -20 to 19. Whatever else they have is drawn from `user_words`.
+and credit is uniform from -20 to 19. All other fields are drawn from `user_words`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 
 from lastword.teams.users import user_words as words
 
-# The one place that says what a user has. As DDL, because that is how a pipeline file says it.
+# The only list of the fields of a user. As DDL, because a pipeline file has its schema as DDL.
 USER_SCHEMA = """\
 email STRING NOT NULL,
 credit_card_number STRING NOT NULL,
@@ -67,12 +67,12 @@ def users(seed: int, start: int = 0) -> Iterator[GeneratedUser]:
 
 
 def number_of(email: str) -> int | None:
-    """The number of the user who has this email, or None if it is nobody's of ours."""
+    """The number of the user with this email, or None if it is not a generated email."""
     found = _EMAIL.match(email)
     return int(found[1]) if found else None
 
 
-# Each user has draws of 32, 16 and 8 bits: a hash gives them for many users at a time, which costs next to nothing.
+# Each user has draws of 32, 16 and 8 bits. One hash gives the draws of many users, which costs very little.
 _DRAWS = struct.Struct("<I5H11B")
 _BLOCK = 256
 _EMAIL = re.compile(r"[a-z]+\.[a-z]+\.([0-9]{1,18})@")
@@ -83,13 +83,13 @@ def _chance(seed: int, block: int) -> bytes:
 
 
 def _mailbox(name: str) -> str:
-    """The name as it stands before the @: plain small letters."""
+    """The name for the part before the @: plain small letters."""
     plain = unicodedata.normalize("NFKD", name).lower()
     return "".join(letter for letter in plain if letter.isascii() and letter.isalpha())
 
 
 def _wheel(choices: Sequence[str]) -> tuple[str, ...]:
-    """The choices over and over, one for each number of 8 bits: drawn without a division."""
+    """The choices repeated to 256 entries, one for each number of 8 bits: a draw needs no division."""
     return tuple(islice(cycle(choices), 256))
 
 

@@ -1,4 +1,4 @@
-"""How many to write now: at a steady pace, by a clock that runs on while they are written, or as fast as possible."""
+"""How many users to write now: at a steady rate, by a clock that also runs during writes, or as fast as possible."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 _TICK_S = 0.01
-# Whoever was held up for longer has lost the rest: made up for, it would come as one burst.
+# A longer delay is not made up for: all those users would come as one burst.
 _MOST_BEHIND_S = 1.0
 _AT_ONCE = 1000
 
@@ -18,7 +18,7 @@ def steady(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[int]:
-    """How many are due, about every 10 ms where any are, until `stopped`; what a slow tick missed comes next."""
+    """How many users are due, about every 10 ms, until `stopped`; a slow tick is made up for by the next one."""
     began, given = clock(), 0
     while not stopped():
         elapsed = clock() - began
@@ -34,6 +34,6 @@ def steady(
 
 
 def unpaced(stopped: Callable[[], bool]) -> Iterator[int]:
-    """One portion after the other, until `stopped`."""
+    """The same number again and again, until `stopped`."""
     while not stopped():
         yield _AT_ONCE

@@ -1,4 +1,4 @@
-"""Generated users written to their topic, which is made if it is not there, and never emptied."""
+"""Writes generated users to their topic, which is created if it is missing, and never emptied."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def write_users(
     stopped: Callable[[], bool] = lambda: False,
     progress: Callable[[int], None] | None = None,
 ) -> UsersWritten:
-    """Writes `count` users, or until `stopped`, after those that are there; all are acknowledged on return.
+    """Writes `count` users, or until `stopped`, after the users of the topic; all are acknowledged on return.
 
     Without `per_second` as fast as possible.
     """
     if per_second == 0:
-        raise BadInput("0 users a second: give at least 1, or no rate to write as fast as possible")
+        raise BadInput("a rate of 0 users a second writes nothing: give at least 1, or no rate for the highest speed")
     create_if_missing(connection, topic, partitions=PARTITIONS, settings=AN_HOUR)
     first = next_number(connection, topic)
     portions = unpaced(stopped) if per_second is None else steady(per_second, stopped)
@@ -60,13 +60,13 @@ def write_users(
     try:
         written = load(connection, topic, _writes(chosen, portions), patience_s=_PATIENCE_S, progress=progress, **how)
     except LoadStopped as early:
-        told = f"{early.acknowledged} users were written to {topic}: start it again, and it goes on after them"
-        raise LoadStopped(early.cause, told, early.acknowledged) from None
+        progress_line = f"{early.acknowledged} users were written to {topic}: the next start continues after them"
+        raise LoadStopped(early.cause, progress_line, early.acknowledged) from None
     return UsersWritten(users=written, first=first, seconds=time.monotonic() - began)
 
 
 def ensure_first_users(connection: Connection) -> None:
-    """Some thousands in a topic that is there and never had any, so that there is something to see at once."""
+    """Writes some thousands of users to an empty topic, so that there is something to see at once."""
     _, end = log_bounds(connection, TOPIC)
     if sum(end.values()) == 0:
         write_users(connection, count=_FIRST_USERS)
@@ -78,7 +78,7 @@ def next_number(connection: Connection, topic: str) -> int:
     tails = Position({partition: max(start[partition], end[partition] - _TAIL) for partition in end})
     keys = (record.key for batch in read_log(connection, topic, start=tails, stop=end) for record in batch)
     numbers = [number_of(key.decode(errors="replace")) for key in keys if key is not None]
-    # Where the newest have expired, the offsets still tell how many there were.
+    # If the newest users have expired, the offsets still show how many there were.
     return max([sum(end.values()), *(number + 1 for number in numbers if number is not None)])
 
 

@@ -1,4 +1,4 @@
-"""The words that generated users are made of. What stands here twice is drawn twice as often."""
+"""The words that generated users are made of. A word that is listed twice is drawn twice as often."""
 
 # ruff: noqa: SIM905 - names are read as lines of words, not as columns of quotes
 from __future__ import annotations
