@@ -20,8 +20,9 @@ from lastword.core.fold import fold
 from lastword.core.record import Record
 from lastword.replica.reads import RowListing
 from lastword.replica.store.database import store_options
+from lastword.replica.store.identity import Identity
 from lastword.replica.store.row_layout import PARTITION, PartitionState, unpack_partition_state
-from lastword.replica.store.store import Identity, Store
+from lastword.replica.store.store import Store
 from support.damage import damage, flip, largest_table
 
 SOAK = os.environ.get("LASTWORD_SOAK")

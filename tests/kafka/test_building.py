@@ -26,8 +26,9 @@ from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.replica.building.long_work import Stopped
 from lastword.replica.building.rebuild import build, usable_cpus
+from lastword.replica.store.identity import Identity
 from lastword.replica.store.row_layout import PartitionState
-from lastword.replica.store.store import Identity, Store
+from lastword.replica.store.store import Store
 from support.generated_logs import PARTITIONS, Act, Put, fresh_topic, leave_open, logs, write_log
 from support.processes import alive, children_of
 from support.waiting import eventually
@@ -274,7 +275,7 @@ from pathlib import Path
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.replica.building.rebuild import build
-from lastword.replica.store.store import Identity
+from lastword.replica.store.identity import Identity
 
 servers, topic, folder = sys.argv[1:]
 identity = Identity(topic=topic, topic_id="i", cluster_id="c", key_codec="string", value_codec="json",

@@ -263,7 +263,7 @@ def test_a_replica_without_a_folder_lives_under_the_home(
 
 @given(st.lists(st.binary(min_size=1, max_size=3), max_size=8), st.binary(max_size=2))
 def test_the_end_of_a_prefix_is_just_after_its_last_key(keys: list[bytes], prefix: bytes) -> None:
-    from lastword.replica.replica import after_prefix
+    from lastword.replica.reads import after_prefix
 
     end = after_prefix(prefix)
     for key in keys:

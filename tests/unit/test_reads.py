@@ -11,8 +11,9 @@ from lastword.core.errors import NotReady
 from lastword.core.position import Position
 from lastword.core.record import Record
 from lastword.replica.reads import FoundRow, RowListing, TableReads
+from lastword.replica.store.identity import Identity
 from lastword.replica.store.row_layout import PartitionState
-from lastword.replica.store.store import Identity, Store
+from lastword.replica.store.store import Store
 
 IDENTITY = Identity(
     topic="t", topic_id="topic-1", cluster_id="c", key_codec="string", value_codec="json", delete_retention_ms=1000

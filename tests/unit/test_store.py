@@ -19,8 +19,9 @@ from rocksdict import Options
 from lastword.core.errors import ReplicaUnusable, StoreDamaged
 from lastword.core.fold import fold
 from lastword.core.record import Headers, Record
+from lastword.replica.store.identity import Identity, OlderFormat
 from lastword.replica.store.row_layout import FORMAT, PARTITION, ROW_HEAD, CommittedState, PartitionState, pack_row
-from lastword.replica.store.store import Identity, OlderFormat, Store
+from lastword.replica.store.store import Store
 from support.generated_headers import headers
 
 PARTITIONS = 3

@@ -25,8 +25,9 @@ from lastword.replica.ghost_sweep import sweep
 from lastword.replica.history_check import HistoryMoved, history_moved
 from lastword.replica.settings import ReplicaSettings
 from lastword.replica.state import State
+from lastword.replica.store.identity import Identity
 from lastword.replica.store.row_layout import PartitionState, partition_state_at
-from lastword.replica.store.store import Identity, Store
+from lastword.replica.store.store import Store
 from lastword.replica.watching import Watchers
 
 Report = Callable[[State, Position], None]

@@ -30,7 +30,8 @@ from lastword.replica.owned_store import OwnedStore
 from lastword.replica.settings import ReplicaSettings
 from lastword.replica.state import State
 from lastword.replica.store.column_family import explained
-from lastword.replica.store.store import Identity, Store
+from lastword.replica.store.identity import Identity
+from lastword.replica.store.store import Store
 from lastword.replica.watching import Watchers
 
 _RECONNECT_S = 0.5

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from lastword.core.position import Position
 from lastword.kafka.topics.topic_snapshot import TopicSnapshot
-from lastword.replica.store.store import Identity, Store
+from lastword.replica.store.identity import Identity
+from lastword.replica.store.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,9 @@ from lastword.replica.building.rebuild import build
 from lastword.replica.damage_log import DamageLog
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.settings import ReplicaSettings
+from lastword.replica.store.identity import Identity, OlderFormat
 from lastword.replica.store.row_layout import partition_state_at
-from lastword.replica.store.store import Identity, OlderFormat, Store
+from lastword.replica.store.store import Store
 
 # Fewer offsets than this are read and folded in before worker processes have started.
 _SMALL = 100_000

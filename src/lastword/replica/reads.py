@@ -120,6 +120,12 @@ class TableReads(msgspec.Struct, frozen=True, gc=False):
         return listing.is_of(self._store)
 
 
+def after_prefix(prefix: bytes) -> bytes | None:
+    """The first key after all keys with the prefix, or None when there is none."""
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None
+
+
 class Slice(NamedTuple):
     """The next rows in key order, each in the shape that was asked for, and where the listing is after them."""
 

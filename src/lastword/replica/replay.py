@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 
+from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, HistoryLost
 from lastword.core.position import Position
 from lastword.core.record import Record
@@ -25,7 +26,6 @@ def changes_between(
     begin: Position,
     end: Position,
     *,
-    holes_are_harmless: Callable[[], bool],
     look_first: bool,
     check_wanted: Callable[[], None],
 ) -> Generator[Change, None, None]:
@@ -51,6 +51,12 @@ def changes_between(
         if offset <= swept_at:
             lost = _start_over(f"{topic}[{partition}]: deletes were found at {swept_at} that are in no log{unnamed}")
             raise SweptHere(str(lost)) if offset == swept_at else lost
+    ledger = store.ledger
+
+    def holes_are_harmless() -> bool:
+        """Whether every tombstone after `begin` is still in the log, by the ledger."""
+        return ledger.all_after_is_younger(begin, now_ms() - store.identity.delete_retention_ms)
+
     whole = partial(_whole, connection, topic, whole_begin, end, check_wanted=check_wanted)
     if look_first and not holes_are_harmless():
         for _ in whole(holes_are_harmless=lambda: False):

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from rocksdict import DbClosedError
 
-from lastword.core.clock import now_ms
 from lastword.core.codecs import Codec
 from lastword.core.errors import BadInput, ClusterUnreachable, NotReady
 from lastword.core.position import Position
@@ -17,11 +16,10 @@ from lastword.core.row import Row, row_of
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.writing import Ack
 from lastword.replica.following import Follower
-from lastword.replica.reads import TableReads
+from lastword.replica.reads import TableReads, after_prefix
 from lastword.replica.replay import changes_between
 from lastword.replica.settings import ReplicaSettings
 from lastword.replica.state import State
-from lastword.replica.store.position_ledger import Ledger
 from lastword.replica.store.store import Store
 from lastword.replica.watching import Change, Watch
 
@@ -251,8 +249,6 @@ class Replica(Mapping[Any, Any]):
         goes_on: bool = False,
         check_wanted: Callable[[], None] | None = None,
     ) -> Generator[Change, None, None]:
-        ledger = store.ledger
-
         def check() -> None:
             self._check_open()
             if check_wanted is not None:
@@ -263,7 +259,6 @@ class Replica(Mapping[Any, Any]):
             store,
             begin,
             end,
-            holes_are_harmless=lambda: _is_young(store, ledger, begin),
             look_first=not goes_on,
             check_wanted=check,
         )
@@ -295,11 +290,6 @@ class _Items(ItemsView[Any, Any]):
         return ((row.key, row.value) for row in self._mapping.scan())
 
 
-def _is_young(store: Store, ledger: Ledger, position: Position) -> bool:
-    """Whether every tombstone after the position is still in the log, by the ledger."""
-    return ledger.all_after_is_younger(position, now_ms() - store.identity.delete_retention_ms)
-
-
 def _position(given: object) -> Position:
     match given:
         case Ack():
@@ -310,9 +300,3 @@ def _position(given: object) -> Position:
             return Position.parse(given)
         case _:
             raise BadInput(f"{given!r} is not a position: give an Ack, a Position, or text like 0:18,1:5")
-
-
-def after_prefix(prefix: bytes) -> bytes | None:
-    """The first key after all those with the prefix, or None when there is none."""
-    stem = prefix.rstrip(b"\xff")
-    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None

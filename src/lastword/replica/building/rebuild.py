@@ -24,8 +24,9 @@ from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
 from lastword.replica.building.fold_worker import ERRORS, Failed, Folded, Job, Passed, Split, WorkerMessage
 from lastword.replica.building.long_work import Stopped
+from lastword.replica.store.identity import Identity
 from lastword.replica.store.row_layout import PartitionState, partition_state_at
-from lastword.replica.store.store import Identity, Store
+from lastword.replica.store.store import Store
 
 _LOOK_S = 0.1
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from lastword.core.record import Record
 from lastword.replica.store.apply_batch import Applied, BatchEdit
 from lastword.replica.store.column_family import FamilyCursor, judged
 from lastword.replica.store.database import PARTITION_STATES, Database
+from lastword.replica.store.identity import Identity, OlderFormat
 from lastword.replica.store.position_ledger import Ledger
 from lastword.replica.store.row_layout import (
     FORMAT,
@@ -38,23 +39,6 @@ from lastword.replica.store.row_layout import (
 
 _TABLE = b"table"
 _LEDGER = b"ledger"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Identity:
-    """Which table a store is a copy of."""
-
-    topic: str
-    topic_id: str
-    cluster_id: str
-    key_codec: str
-    value_codec: str
-    delete_retention_ms: int
-    format: int = FORMAT
-
-
-class OlderFormat(ReplicaUnusable):
-    """The store was written by an older lastword: it is rebuilt from the topic."""
 
 
 class Store:

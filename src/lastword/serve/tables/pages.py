@@ -6,8 +6,7 @@ import hashlib
 from typing import NamedTuple
 
 from lastword.core.position import Position
-from lastword.replica.reads import TableReads
-from lastword.replica.replica import after_prefix
+from lastword.replica.reads import TableReads, after_prefix
 from lastword.serve.http.answers import COMMON, Answer, Refused, answered_at
 from lastword.serve.http.limits import Limits
 from lastword.serve.tables.keys import base64url, from_base64url, key_of, prefix_of
