@@ -35,7 +35,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
 
 def add(args: argparse.Namespace) -> int:
     from lastword.kafka.broker import logins
-    from lastword.kafka.broker.users import check_user_name, team_rights
+    from lastword.kafka.broker.users import Rights, check_user_name
     from lastword.teams.board.registering import register_team
 
     check_user_name(args.name)
@@ -47,7 +47,8 @@ def add(args: argparse.Namespace) -> int:
             f"{connection.bootstrap_servers} was reached without a password, so a team needs no account there: any "
             "program may take part; start one that asks with  lastword up --secure"
         )
-    rights = team_rights(args.name)
+    # An outside team restores its counters from team_stats, so it may read that topic too.
+    rights = Rights(read=("new_users", "team_stats"), write=("actions", "team_stats"), groups=(args.name,))
     register_team(connection, args.name)
     account = make_account(connection, args.name, rights)
     if args.json:

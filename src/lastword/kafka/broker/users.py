@@ -44,11 +44,6 @@ class Rights:
         return "; ".join(f"{what} {', '.join(names)}" for what, names in parts if names) or "nothing"
 
 
-def team_rights(name: str) -> Rights:
-    """The rights of an outside team: it restores its counters from team_stats, so it may read that topic too."""
-    return Rights(read=("new_users", "team_stats"), write=("actions", "team_stats"), groups=(name,))
-
-
 @dataclass(frozen=True, kw_only=True)
 class ClusterUser:
     name: str
