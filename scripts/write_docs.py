@@ -13,6 +13,8 @@ from command_reference import command_line_markdown
 
 from lastword.kafka.topics.topic_settings import explanations_markdown
 from lastword.serve.http.error_codes import error_codes_markdown
+from lastword.serve.route_table import routes_markdown
+from lastword.teams.serving.board_guest import AbsentBoard
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -20,15 +22,16 @@ DOCS = Path(__file__).parents[1] / "docs"
 def http_markdown() -> str:
     """The page as it is, with the tables that are made from code."""
     page = (DOCS / "http.md").read_text(encoding="utf-8")
+    page = with_section(page, "routes", routes_markdown(AbsentBoard().routes))
     return with_section(page, "error codes", error_codes_markdown())
 
 
 def with_section(page: str, name: str, content: str) -> str:
     """The page with this content between the comments that name the section."""
-    start, end = f"<!-- {name}: written by `make docs` -->\n", "\n<!-- end -->"
+    start, end = f"<!-- {name}: written by `make docs` -->\n", "<!-- end -->"
     before, _, rest = page.partition(start)
     _, _, after = rest.partition(end)
-    return f"{before}{start}{content}{end}{after}"
+    return f"{before}{start}{content}\n{end}{after}"
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -175,7 +175,7 @@ def test_a_topic_that_is_not_compacted_and_not_served_is_counted_too(
     assert [census[name] for name in ("obsolete", "obsolete_share", "duplicate_factor")] == [None, None, None]
     assert content["partitions"][0]["obsolete"] is None
     components = json_answer(served.url, "/openapi.json")[1]["components"]
-    jsonschema_rs.validate({"$ref": "#/components/schemas/topic", "components": components}, content)
+    jsonschema_rs.validate({"$ref": "#/components/schemas/TopicAnswer", "components": components}, content)
 
 
 def test_each_record_is_the_last_word_of_a_key_or_obsolete(
@@ -198,10 +198,10 @@ def test_a_topic_that_the_cluster_does_not_show_is_not_found(served: Running, na
 
 def test_what_is_told_is_what_the_document_says(served: Running, topics: tuple[str, str]) -> None:
     components = json_answer(served.url, "/openapi.json")[1]["components"]
-    of_topic = {"$ref": "#/components/schemas/topic", "components": components}
+    of_topic = {"$ref": "#/components/schemas/TopicAnswer", "components": components}
     jsonschema_rs.validate(of_topic, counted(served.url, topics[0]))
     assert not jsonschema_rs.is_valid(of_topic, {**topic_at(served.url, topics[0]), "state": "connecting"})
-    schema = {"$ref": "#/components/schemas/cluster", "components": components}
+    schema = {"$ref": "#/components/schemas/ClusterAnswer", "components": components}
     content = cluster_at(served.url)
     jsonschema_rs.validate(schema, content)
     assert content["history"][0].keys() == {"at", "bytes", "lag"}

@@ -85,7 +85,7 @@ def test_a_topic_is_compacted_and_what_came_of_it_is_told_with_the_topic(
     # Counted anew, although it was counted a moment ago.
     eventually(lambda: seen()["census"]["records"] == 3, within_s=15)
     components = json_answer(served.url, "/openapi.json")[1]["components"]
-    jsonschema_rs.validate({"$ref": "#/components/schemas/topic", "components": components}, seen())
+    jsonschema_rs.validate({"$ref": "#/components/schemas/TopicAnswer", "components": components}, seen())
 
 
 def test_what_can_not_be_compacted_is_refused(connection: Connection, served: Running, topic: str) -> None:

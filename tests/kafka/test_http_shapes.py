@@ -13,7 +13,7 @@ import pytest
 
 from lastword.core.shapes.cluster import ClusterAnswer
 from lastword.core.shapes.errors import ErrorAnswer, ShortErrorAnswer
-from lastword.core.shapes.rows import CountAnswer, SentDelete, SentPage, SentRow, WriteAnswer, WritesAnswer
+from lastword.core.shapes.rows import CountAnswer, SentDelete, SentPage, SentPut, SentRow, WriteAnswer, WritesAnswer
 from lastword.core.shapes.tables import HealthAnswer, ReadyAnswer, TablesAnswer, TableStatus
 from lastword.core.shapes.topics import TopicAnswer
 from lastword.kafka.client.connection import Connection
@@ -90,7 +90,7 @@ def test_a_write_and_its_changes_are_of_their_shapes(served: Running) -> None:
         as_shape(sent(served, "/tables/users/rows/new", "DELETE"), WriteAnswer)
         for reader in (one, several):
             put, delete = reader.take(2)
-            row = as_shape(json.dumps(put.content).encode(), SentRow)
+            row = as_shape(json.dumps(put.content).encode(), SentPut)
             gone = as_shape(json.dumps(delete.content).encode(), SentDelete)
             tables = ("users", "users") if reader is several else (msgspec.UNSET, msgspec.UNSET)
             assert (row.table, gone.table) == tables

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from lastword.serve.http.routes import Kind
-
 METHODS = ("GET", "HEAD", "PUT", "DELETE", "POST", "PATCH", "OPTIONS", "TRACE", "BREW", "get", "put")
-ADDRESSES: dict[Kind, str] = {
+ADDRESSES: dict[str, str] = {
     "tables": "/tables",
     "table": "/tables/users",
     "count": "/tables/users/count",
@@ -42,9 +40,9 @@ NAMELESS = (
     "//users",
     "//users/k",
 )
-_WRITES: dict[Kind, tuple[str, ...]] = {"row": ("PUT", "DELETE"), "rows": ("POST",), "compact": ("POST",)}
+_WRITES: dict[str, tuple[str, ...]] = {"row": ("PUT", "DELETE"), "rows": ("POST",), "compact": ("POST",)}
 
 
-def allowed(kind: Kind) -> tuple[str, ...]:
+def allowed(kind: str) -> tuple[str, ...]:
     reads = () if kind == "compact" else ("GET", "HEAD")
     return (*reads, *_WRITES.get(kind, ()))

@@ -14,8 +14,9 @@ from lastword.core.codecs import codec_named
 from lastword.kafka.client.connection import Connection
 from lastword.serve.http.answers import Answer
 from lastword.serve.http.limits import Limits
+from lastword.serve.http.requests import Request
 from lastword.serve.http.unsent_answers import Unsent
-from lastword.serve.service import Request, Service
+from lastword.serve.service import Service
 from lastword.serve.tables.served_table import ServedTable, shown_topic
 from lastword.serve.tables.writes import Writes
 

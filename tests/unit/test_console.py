@@ -70,9 +70,10 @@ def test_a_tag_changes_with_the_content() -> None:
     assert len(tags) == 2
 
 
-def test_a_long_file_is_compressed() -> None:
+def test_a_long_file_is_compressed(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {FIRST: PageFile("text/html", b"long" * 4096)}
+    monkeypatch.setattr("lastword.serve.service.page_files", lambda: files)
     service = service_of()
-    service._console = Console({FIRST: PageFile("text/html", b"long" * 4096)})
     told = ask(service, "/", accept_encoding="gzip")
     assert (told.headers["content-encoding"], gzip.decompress(told.body)) == ("gzip", b"long" * 4096)
     service.close()

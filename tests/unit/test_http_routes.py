@@ -3,62 +3,80 @@
 from __future__ import annotations
 
 import base64
+import inspect
 import json
+import re
 from pathlib import Path
-from typing import get_args
+from typing import Any
 
 import pytest
 
 from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput
 from lastword.kafka.client.connection import Connection
+from lastword.serve.changes.change_requests import ChangeRequests
+from lastword.serve.cluster.cluster_requests import ClusterRequests
 from lastword.serve.http.answers import Refused
+from lastword.serve.http.console_files import Console
+from lastword.serve.http.error_codes import ERROR_CODES
 from lastword.serve.http.limits import Limits
-from lastword.serve.http.routes import Kind, Route, is_write, parameters, route_of
+from lastword.serve.http.queries import RowsQuery, parsed
+from lastword.serve.http.routes import Access, Content, Route
+from lastword.serve.route_table import ROUTES, Parts
 from lastword.serve.running import Front, TableToServe, running
+from lastword.serve.server_status import ServerStatus
 from lastword.serve.service import Service
 from lastword.serve.tables.keys import base64url, from_base64url, key_of, prefix_of
+from lastword.serve.tables.table_requests import TableRequests
 from lastword.teams.serving.board_guest import AbsentBoard
 from support.addresses import ADDRESSES, GUEST_ADDRESSES, METHODS, NAMELESS, allowed
+from support.routing import endpoint, router
 from support.service_calls import ask
 
 LIMITS = Limits()
+# The classes instead of their objects: enough to see which handlers there are.
+PARTS: Any = Parts(TableRequests, ChangeRequests, ClusterRequests, Console, ServerStatus, None)  # type: ignore[arg-type]
+
+
+def rows_query(query: str) -> RowsQuery:
+    return parsed(query, RowsQuery, LIMITS)
 
 
 @pytest.mark.parametrize(
-    ("path", "route"),
+    ("path", "name", "names"),
     [
-        ("/tables", Route("tables")),
-        ("/tables/users", Route("table", "users")),
-        ("/tables/users/count", Route("count", "users")),
-        ("/tables/users/rows", Route("rows", "users")),
-        ("/tables/users/rows/user-1", Route("row", "users", "user-1")),
-        ("/tables/users/rows/a/b//c", Route("row", "users", "a/b//c")),
-        ("/tables/users/rows/..", Route("row", "users", "..")),
-        ("/tables/users/rows/count", Route("row", "users", "count")),
-        ("/tables/users/rows/", Route("row", "users", "")),
-        ("/users", Route("short rows", "users")),
-        ("/users/count", Route("short count", "users")),
-        ("/users/user-1", Route("short row", "users", "user-1")),
-        ("/health", Route("health")),
-        ("/ready", Route("ready")),
-        ("/openapi.json", Route("openapi")),
-        ("/", Route("console")),
-        ("/cluster", Route("cluster")),
-        ("/topics/user-profiles", Route("topic", name="user-profiles")),
-        ("/topics/user-profiles/compact", Route("compact", name="user-profiles")),
-        ("/console/views/board.js", Route("console file", name="views/board.js")),
+        ("/tables", "tables", ()),
+        ("/tables/users", "table", ("users",)),
+        ("/tables/users/count", "count", ("users",)),
+        ("/tables/users/rows", "rows", ("users",)),
+        ("/tables/users/rows/user-1", "row", ("users", "user-1")),
+        ("/tables/users/rows/a/b//c", "row", ("users", "a/b//c")),
+        ("/tables/users/rows/..", "row", ("users", "..")),
+        ("/tables/users/rows/count", "row", ("users", "count")),
+        ("/tables/users/rows/", "row", ("users", "")),
+        ("/users", "short rows", ("users",)),
+        ("/users/count", "short count", ("users",)),
+        ("/users/user-1", "short row", ("users", "user-1")),
+        ("/health", "health", ()),
+        ("/ready", "ready", ()),
+        ("/openapi.json", "openapi", ()),
+        ("/", "console", ()),
+        ("/cluster", "cluster", ()),
+        ("/topics/user-profiles", "topic", ("user-profiles",)),
+        ("/topics/user-profiles/compact", "compact", ("user-profiles",)),
+        ("/console/views/board.js", "console file", ("views/board.js",)),
     ],
 )
-def test_a_path_names_a_route(path: str, route: Route) -> None:
-    assert route_of(path, {"users"}) == route
+def test_a_path_names_a_route(path: str, name: str, names: tuple[str, ...]) -> None:
+    endpoint, found = router().match(path)
+    assert (endpoint.name, found) == (name, names)
 
 
 @pytest.mark.parametrize("path", ["/users", "/users/count", "/users/user-1", "/users/"])
 def test_a_table_without_short_routes_has_none(path: str) -> None:
     for short in ((), {"people"}, {"user"}):
         with pytest.raises(Refused) as refused:
-            route_of(path, short)
+            router(short).match(path)
         assert refused.value.code == "no_such_route"
 
 
@@ -98,13 +116,13 @@ def test_a_table_whose_name_begins_other_paths_has_no_short_routes(tmp_path: Pat
 )
 def test_a_path_that_names_nothing_is_not_found(path: str) -> None:
     with pytest.raises(Refused) as refused:
-        route_of(path)
+        router().match(path)
     assert (refused.value.status, refused.value.code) == (404, "no_such_route")
 
 
 def test_a_path_that_was_not_utf8_is_refused_and_not_taken_for_another_key() -> None:
     with pytest.raises(Refused) as refused:
-        route_of("/tables/users/rows/a\ufffd")
+        router().match("/tables/users/rows/a\ufffd")
     assert (refused.value.status, refused.value.code) == (400, "bad_path")
 
 
@@ -120,11 +138,13 @@ def test_a_path_that_was_not_utf8_is_refused_and_not_taken_for_another_key() -> 
     ],
 )
 def test_a_method_that_a_path_does_not_take_is_answered_with_those_it_takes(path: str, allowed: str) -> None:
-    route, methods = route_of(path, {"users"}), allowed.split(", ")
-    assert [is_write(route, method) for method in methods] == [method not in ("GET", "HEAD") for method in methods]
+    methods = allowed.split(", ")
+    for method in methods:
+        is_write = endpoint(path).bound(method).route.access is Access.WRITE
+        assert is_write == (method not in ("GET", "HEAD"))
     for method in {"GET", "PUT", "DELETE", "POST", "BREW", "get"} - {*methods}:
         with pytest.raises(Refused) as refused:
-            is_write(route, method)
+            endpoint(path).bound(method)
         assert (refused.value.status, refused.value.headers) == (405, [("allow", allowed)])
 
 
@@ -140,8 +160,8 @@ def test_an_error_has_one_shape_and_the_short_routes_give_its_message_alone() ->
 
 
 def test_a_query_is_decoded_by_name() -> None:
-    given = parameters(Route("rows", "users"), "prefix=a%2Fb+c%26&limit=5&&start=%C3%A9", LIMITS)
-    assert given == {"prefix": "a/b c&", "limit": "5", "start": "é"}
+    given = rows_query("prefix=a%2Fb+c%26&limit=5&&start=%C3%A9")
+    assert given == RowsQuery(prefix="a/b c&", limit="5", start="é")
 
 
 @pytest.mark.parametrize(
@@ -149,13 +169,13 @@ def test_a_query_is_decoded_by_name() -> None:
 )
 def test_a_query_that_is_not_understood_is_refused(query: str) -> None:
     with pytest.raises(Refused) as refused:
-        parameters(Route("rows", "users"), query, LIMITS)
+        rows_query(query)
     assert (refused.value.status, refused.value.code) == (400, "bad_query")
 
 
 def test_a_query_that_is_too_long_is_refused() -> None:
     with pytest.raises(Refused) as refused:
-        parameters(Route("rows", "users"), "prefix=" + "a" * LIMITS.query_bytes, LIMITS)
+        rows_query("prefix=" + "a" * LIMITS.query_bytes)
     assert (refused.value.status, refused.value.code) == (414, "query_too_long")
 
 
@@ -223,19 +243,17 @@ def test_a_limit_of_nothing_is_refused() -> None:
 
 
 def test_every_kind_of_route_has_an_address_that_is_tried_with_every_method() -> None:
-    assert {*get_args(Kind)} - {"guest", "nowhere"} == {*ADDRESSES}
-    assert {kind: route_of(path, {"users"}).kind for kind, path in ADDRESSES.items()} == {
-        kind: kind for kind in ADDRESSES
-    }
+    assert {route.name for route in ROUTES} == {*ADDRESSES}
+    assert {kind: endpoint(path).name for kind, path in ADDRESSES.items()} == {kind: kind for kind in ADDRESSES}
 
 
 @pytest.mark.parametrize("kind", ADDRESSES)
-def test_a_method_that_a_route_does_not_take_is_refused_with_those_it_takes(kind: Kind) -> None:
+def test_a_method_that_a_route_does_not_take_is_refused_with_those_it_takes(kind: str) -> None:
     refusal = (405, ", ".join(allowed(kind)))
     service = Service([], LIMITS)
     for method in {*METHODS} - {*allowed(kind)}:
         with pytest.raises(Refused) as refused:
-            is_write(route_of(ADDRESSES[kind], {"users"}), method)
+            endpoint(ADDRESSES[kind]).bound(method)
         assert (refused.value.status, dict(refused.value.headers)["allow"]) == refusal
         if not kind.startswith("short"):  # which a service without tables does not have
             told = ask(service, ADDRESSES[kind], method, b"1")
@@ -258,3 +276,28 @@ def test_an_empty_name_names_nothing_whatever_the_method(path: str) -> None:
     assert {ask(service, path, method, b"1").status for method in METHODS} == {404}
     assert ask(service, path, "PUT", b"1").code == "no_such_route"
     service.close()
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_a_row_of_the_table_of_routes_is_whole(route: Route[Any]) -> None:
+    assert route.doc[0].isupper() or route.doc[0] == "["
+    assert route.doc.endswith(".")
+    assert set(route.codes) <= {*ERROR_CODES}
+    # What writes is no GET, and what is open shows nothing that needs a token.
+    assert (route.access is Access.WRITE) == (route.method != "GET")
+    # The rest of a request is of the handler: a name in the path is an argument after the request and the query.
+    names = re.findall(r"{\w+}", route.path)
+    handler = inspect.signature(route.handler(PARTS))
+    assert len(handler.parameters) == 3 + len(names)
+    assert str(list(handler.parameters.values())[2].annotation) == route.query.__name__
+
+
+def test_a_row_of_another_form_than_the_router_knows_is_a_mistake() -> None:
+    with pytest.raises(NotImplementedError):
+        router(
+            others=[
+                Route(
+                    "x", "GET", "/a/{b}/{c}", lambda parts: parts.tables.count, "A path with two names.", Content.TEXT
+                )
+            ]
+        )

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import jsonschema_rs
 import pytest
 import schemathesis
 
 from lastword.console import page_files
+from lastword.serve.guest import Guest, guest_routes
 from lastword.serve.http.answers import Refused
 from lastword.serve.http.error_codes import ERROR_CODES
 from lastword.serve.http.limits import Limits
-from lastword.serve.http.routes import OPEN_KINDS, Kind, Route, is_write, parameters, route_of
+from lastword.serve.http.queries import parsed
+from lastword.serve.http.routes import Access, Endpoint, Route
 from lastword.serve.openapi.document import document
+from lastword.serve.route_table import ROUTES
 from lastword.serve.running import TableToServe
 from lastword.teams.serving.board_guest import AbsentBoard, BoardGuest
+from support.routing import endpoint
 
 PAGE = (Path(__file__).parents[2] / "docs/http.md").read_text()
 TABLES = [
@@ -28,8 +32,15 @@ TABLES = [
 ]
 FILES = page_files()
 BOARD = BoardGuest(lambda _: None)
-DOCUMENT: dict[str, Any] = json.loads(document(TABLES, Limits(), FILES, guests=[BOARD]))
-GUARDED: dict[str, Any] = json.loads(document(TABLES, Limits(), FILES, guarded=True, guests=[BOARD]))
+
+
+def described(tables: list[TableToServe], limits: Limits, guests: Sequence[Guest] = (), **options: Any) -> bytes:
+    routes: list[Route[Any]] = [*ROUTES, *guest_routes(guest for guest in guests if guest.is_present)]
+    return document(routes, tables, limits, FILES, guests=guests, **options)
+
+
+DOCUMENT: dict[str, Any] = json.loads(described(TABLES, Limits(), guests=[BOARD]))
+GUARDED: dict[str, Any] = json.loads(described(TABLES, Limits(), guarded=True, guests=[BOARD]))
 METHODS = ("get", "head", "put", "post", "delete", "patch", "options", "trace")
 
 
@@ -45,10 +56,9 @@ def address_of(path: str) -> str:
     )
 
 
-def route_for(path: str) -> Route:
-    """The route that answers a path of the document."""
-    is_of_guest = path in {route.path for route in BOARD.routes}
-    return Route("guest") if is_of_guest else route_of(address_of(path), {"users"})
+def endpoint_of(path: str) -> Endpoint:
+    """What answers a path of the document."""
+    return endpoint(address_of(path), *BOARD.routes)
 
 
 def codes_in(node: Any) -> Iterator[str]:
@@ -70,32 +80,26 @@ def test_the_document_is_openapi() -> None:
     assert len(names) == len(set(names))
 
 
-def test_every_kind_of_route_is_there() -> None:
-    guests = {route.path for route in BOARD.routes}
-    assert guests < set(DOCUMENT["paths"])
-    assert {route_for(path).kind for path in DOCUMENT["paths"]} == {*get_args(Kind)} - {"nowhere"}
+def test_every_route_is_there() -> None:
+    routes: list[Route[Any]] = [*ROUTES, *BOARD.routes]
+    names = {route.name for route in routes}
+    assert {endpoint_of(path).name for path in DOCUMENT["paths"]} == names
 
 
 @pytest.mark.parametrize("path", DOCUMENT["paths"])
 def test_a_path_has_the_methods_that_its_route_takes(path: str) -> None:
-    def taken(method: str) -> bool:
-        try:
-            is_write(route_for(path), method.upper())
-        except Refused:
-            return False
-        return True
-
-    assert set(DOCUMENT["paths"][path]) == {method for method in METHODS if taken(method)}
+    assert set(DOCUMENT["paths"][path]) == {method.lower() for method in endpoint_of(path).methods}
 
 
 @pytest.mark.parametrize("path", DOCUMENT["paths"])
 def test_a_path_has_the_parameters_that_its_route_knows(path: str) -> None:
+    method, operation = next(iter(DOCUMENT["paths"][path].items()))
     with pytest.raises(Refused) as refused:
-        parameters(route_for(path), "unknown=1", Limits())
+        parsed("unknown=1", endpoint_of(path).bound(method.upper()).route.query, Limits())
     known = set(refused.value.hint.removeprefix("this path takes: ").split(", ")) - {"none"}
-    told = next(iter(DOCUMENT["paths"][path].values())).get("parameters", [])
+    parameters = operation.get("parameters", [])
     no_prefix = {"prefix"} if path in ("/tables/numbers/rows", "/tables/objects/rows") else set()
-    assert {each["name"] for each in told if each["in"] == "query"} == known - no_prefix
+    assert {each["name"] for each in parameters if each["in"] == "query"} == known - no_prefix
 
 
 def test_the_codes_and_statuses_are_those_of_the_table() -> None:
@@ -119,17 +123,21 @@ def test_the_codes_and_statuses_are_those_of_the_table() -> None:
 
 
 def test_the_routes_are_those_of_the_page() -> None:
-    routes = re.findall(r"^\| (`[A-Z]+ /.*?) \| ", PAGE, re.MULTILINE)
-    on_page = set(re.findall(r"`(?:[A-Z]+ )?(/[^`? ]*)", " ".join(routes)))
-    told = {re.sub("/tables/(users|numbers|blobs|objects)", "/tables/{t}", path) for path in DOCUMENT["paths"]}
-    assert {path.replace("{table}", "{t}").replace("/users/{key}", "/users/{id}") for path in told} == on_page
+    on_page = set(re.findall(r"^\| `([A-Z]+) (/[^`? ]*)", PAGE, re.MULTILINE))
+    of_one = "/tables/(users|numbers|blobs|objects)"
+    documented = {
+        (method.upper(), re.sub("^/users", "/NAME", re.sub(of_one, "/tables/{table}", path)))
+        for path, method, _ in operations()
+        if method != "head"
+    }
+    assert documented == on_page
 
 
 def test_a_token_is_needed_everywhere_but_for_health_readiness_and_the_page() -> None:
     assert (GUARDED["security"], DOCUMENT.get("security")) == ([{"token": []}], None)
     for path, method, operation in operations(GUARDED):
         is_open = path in ("/health", "/ready", "/", "/console/{file}")
-        assert is_open == (route_for(path).kind in OPEN_KINDS)
+        assert is_open == (endpoint_of(path).bound(method.upper()).route.access is Access.OPEN)
         assert ("401" in operation["responses"]) == (operation.get("security") != []) == (not is_open)
         codes = set(codes_in(operation["responses"]))
         assert ("forbidden" in codes) == (method in ("put", "post", "delete"))
@@ -138,7 +146,7 @@ def test_a_token_is_needed_everywhere_but_for_health_readiness_and_the_page() ->
 
 
 def test_limits_are_in_the_schemas() -> None:
-    made = json.loads(document(TABLES, Limits(key_bytes=7, page_rows=5, body_bytes=99), FILES))
+    made = json.loads(described(TABLES, Limits(key_bytes=7, page_rows=5, body_bytes=99)))
     paths = made["paths"]
     (key,) = [each for each in paths["/tables/users/rows/{key}"]["get"]["parameters"] if each["name"] == "key"]
     (limit,) = [each for each in paths["/users"]["get"]["parameters"] if each["name"] == "limit"]
@@ -153,17 +161,17 @@ def test_limits_are_in_the_schemas() -> None:
 )
 def test_the_short_routes_are_there_only_for_a_table_with_the_option(option: str, has_short_routes: bool) -> None:
     table = TableToServe.parse(option)
-    made = json.loads(document([table], Limits(), FILES))
+    made = json.loads(described([table], Limits()))
     short = [f"/{table.name}", f"/{table.name}/count", f"/{table.name}/{{key}}"] if has_short_routes else []
     assert [path for path in made["paths"] if path.startswith(f"/{table.name}")] == short
 
 
 def test_the_routes_of_the_board_are_there_only_where_it_is_served() -> None:
     for guests in ([], [AbsentBoard()]):
-        made = json.loads(document(TABLES, Limits(), FILES, guests=guests))
+        made = json.loads(described(TABLES, Limits(), guests=guests))
         assert [path for path in made["paths"] if path.startswith("/board")] == []
         schemas = made["components"]["schemas"]
-        assert ("board" in schemas, "board" in schemas["cluster"]["properties"]) == (False, bool(guests))
+        assert ("board" in schemas, "board" in schemas["ClusterAnswer"]["properties"]) == (False, bool(guests))
 
 
 def test_every_example_is_of_its_schema() -> None:

@@ -5,28 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from prometheus_client.metrics_core import Metric
 
 from lastword.kafka.client.connection import Connection
 from lastword.serve.changes.change_streams import Streams
-from lastword.serve.http.answers import Answer
-from lastword.serve.http.backpressure import Streamed
+from lastword.serve.http.routes import Route
 from lastword.serve.tables.served_table import ServedTable
 
 
-class GuestRoute(NamedTuple):
-    """A path for GET and HEAD, without parameters. A token is needed for it where tokens are used."""
+class Host(Protocol):
+    """What the routes of a guest may use of the server."""
 
-    path: str
-    # Its label in the metrics of requests.
-    kind: str
-    # Called in the event loop, so it must not block. Raises Refused where there is no answer.
-    answer: Callable[[Streams], Answer | Streamed]
-    # Its operations in the OpenAPI document, as `reading` in serve/openapi/operations.py makes them.
-    operations: Mapping[str, Any]
+    @property
+    def streams(self) -> Streams: ...
 
 
 class Guest:
@@ -36,8 +30,9 @@ class Guest:
     name: str
     # Only the paths of a guest that is present are in the OpenAPI document. An absent one can say how to get it.
     is_present: bool = True
-    routes: Sequence[GuestRoute] = ()
-    # Schemas of the OpenAPI document to which the operations refer.
+    # For GET, without names in the path or a query. A handler is called in the event loop, so it must not block.
+    routes: Sequence[Route[Host]] = ()
+    # Schemas of the OpenAPI document to which the answers of the routes refer.
     schemas: Mapping[str, Any] = {}
 
     def check(self, connection: Connection) -> None:
@@ -56,3 +51,8 @@ class Guest:
     def metrics(self) -> Iterable[Metric]:
         """What the guest adds to `/metrics`."""
         return ()
+
+
+def guest_routes(guests: Iterable[Guest]) -> list[Route[Host]]:
+    """The rows that guests add to the table of routes."""
+    return [route for guest in guests for route in guest.routes]

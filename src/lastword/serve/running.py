@@ -16,12 +16,13 @@ from lastword.kafka.topics.topic_names import refuse_illegal
 from lastword.replica.replica import Replica
 from lastword.replica.settings import ReplicaSettings
 from lastword.serve.cluster.cluster_answers import ServedCluster
-from lastword.serve.guest import Guest
+from lastword.serve.guest import Guest, guest_routes
 from lastword.serve.http.access_log import AccessLog
 from lastword.serve.http.host_check import LOOPBACK_NAMES
 from lastword.serve.http.limits import Limits
-from lastword.serve.http.routes import RESERVED
+from lastword.serve.http.routes import first_segments
 from lastword.serve.http.tokens import Tokens
+from lastword.serve.route_table import ROUTES
 from lastword.serve.server import LOOPBACK, HttpServer, check_free
 from lastword.serve.service import Service
 from lastword.serve.tables.served_table import ServedTable, shown_topic
@@ -186,7 +187,7 @@ def _check_there(connection: Connection, topic: str, folder: Path) -> None:
 
 def _check_short_names(wanted: Sequence[TableToServe], guests: Sequence[Guest]) -> None:
     """Refuses short routes for a table whose name begins other paths."""
-    taken = RESERVED | {route.path.split("/")[1] for guest in guests for route in guest.routes}
+    taken = first_segments([*ROUTES, *guest_routes(guests)])
     for each in wanted:
         if each.short and each.name in taken:
             raise BadInput(f"the table {each.name!r} can't have short routes: other paths begin with /{each.name}")

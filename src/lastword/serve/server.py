@@ -21,12 +21,13 @@ from granian.server.embed import Server
 from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, LastwordError
 from lastword.processes.ports import PortPicker, await_free, is_ending
-from lastword.serve.http.access_log import Access, AccessLog
+from lastword.serve.http.access_log import AccessLine, AccessLog
 from lastword.serve.http.answers import Answer
 from lastword.serve.http.backpressure import BoundedStream, Gone, Stalled, Streamed, socket_of
 from lastword.serve.http.bodies import pass_over, whole
+from lastword.serve.http.requests import Request
 from lastword.serve.http.unsent_answers import LARGE_BYTES, Hold
-from lastword.serve.service import Request, Service
+from lastword.serve.service import Service
 
 LOOPBACK = "127.0.0.1"
 _START_S = 10.0
@@ -125,7 +126,7 @@ class HttpServer:
             hold.release()
         if self._access is not None:
             took_ms = round((time.perf_counter() - began) * 1000, 3)
-            access = Access(now_ms(), scope.client, scope.method, scope.path, status, size, took_ms)
+            access = AccessLine(now_ms(), scope.client, scope.method, scope.path, status, size, took_ms)
             self._access.note(access)
 
     async def _answered(self, scope: Any, protocol: Any, hold: Hold) -> tuple[int, int]:

@@ -17,20 +17,29 @@ _Headers = Annotated[
     Meta(description="The record's headers, [name, value] each, the name as text; missing if there are none."),
 ]
 _Table = Annotated[str, Meta(description="The table of the change, in a stream of several tables.")]
+_Swept = Annotated[
+    Literal[True],
+    Meta(description="No tombstone says so: it was compacted away, or the row's record left the topic."),
+]
 
 
-class SentRow(Struct, frozen=True, gc=False):
+class SentRow(Struct, frozen=True, kw_only=True, gc=False):
     """A live key with its newest value and the place of its record."""
 
-    partition: Count
-    offset: Count
-    timestamp: TimeMs
     key: Raw | UnsetType = UNSET
     key_base64: _Undecoded | UnsetType = UNSET
     value: Raw | UnsetType = UNSET
     value_base64: _Undecoded | UnsetType = UNSET
     decode_error: str | UnsetType = UNSET
+    partition: Count
+    offset: Count
+    timestamp: TimeMs
     headers: _Headers | UnsetType = UNSET
+
+
+class SentPut(SentRow, frozen=True, kw_only=True, gc=False):
+    """The content of the event `put`: a row as it is now."""
+
     table: _Table | UnsetType = UNSET
 
 
@@ -42,25 +51,19 @@ class SentPage(Struct, frozen=True):
     position: PositionText
 
 
-class SentDelete(Struct, frozen=True):
+class SentDelete(Struct, frozen=True, kw_only=True):
     """The content of the event `delete`: a row is gone."""
 
+    key: Raw | UnsetType = UNSET
+    key_base64: _Undecoded | UnsetType = UNSET
+    decode_error: str | UnsetType = UNSET
     tombstone: Literal[True]
     partition: Count
     offset: Count
     timestamp: TimeMs
-    key: Raw | UnsetType = UNSET
-    key_base64: _Undecoded | UnsetType = UNSET
-    decode_error: str | UnsetType = UNSET
     headers: _Headers | UnsetType = UNSET
+    swept: _Swept | UnsetType = UNSET
     table: _Table | UnsetType = UNSET
-    swept: (
-        Annotated[
-            Literal[True],
-            Meta(description="No tombstone says so: it was compacted away, or the row's record left the topic."),
-        ]
-        | UnsetType
-    ) = UNSET
 
 
 class SentReset(Struct, frozen=True):

@@ -1,5 +1,5 @@
-"""HTTP itself: requests and answers, limits, tokens, the access log, slow readers.
+"""HTTP itself: requests and answers, routes, limits, tokens, the access log, slow readers.
 
-Read in this order: `access_log`, `error_codes`, `answers`, `backpressure`, `etags`, `compression`, `console_files`,
-`host_check`, `limits`, `bodies`, `routes`, `tokens`, `unsent_answers`.
+Read in this order: `error_codes`, `answers`, `limits`, `queries`, `unsent_answers`, `host_check`, `requests`,
+`backpressure`, `routes`; then `tokens`, `bodies`, `compression`, `etags`, `console_files`, `access_log`.
 """

@@ -13,7 +13,7 @@ _WAITING = 10_000
 _text = msgspec.json.Encoder()
 
 
-class Access(msgspec.Struct):
+class AccessLine(msgspec.Struct):
     at_ms: int
     client: str
     method: str
@@ -28,13 +28,13 @@ class AccessLog:
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
-        self._lines: queue.Queue[Access | None] = queue.Queue(_WAITING)
+        self._lines: queue.Queue[AccessLine | None] = queue.Queue(_WAITING)
         self._lost = 0
         # A daemon: whoever reads the lines may never do so.
         self._thread = threading.Thread(target=self._run, name="access log", daemon=True)
         self._thread.start()
 
-    def note(self, access: Access) -> None:
+    def note(self, access: AccessLine) -> None:
         try:
             self._lines.put_nowait(access)
         except queue.Full:

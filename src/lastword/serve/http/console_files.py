@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from lastword.console import PageFile
+from lastword.console import FIRST, PageFile
 from lastword.serve.http.answers import Answer, Headers, Refused
 from lastword.serve.http.etags import file_tag, is_among
+from lastword.serve.http.queries import NoQuery
+from lastword.serve.http.requests import Request
 
 # The page runs and shows what comes from here, and nothing else: no script that stands in a value, say.
 _POLICY = "; ".join(
@@ -43,6 +45,12 @@ class _Ready(NamedTuple):
 class Console:
     def __init__(self, files: Mapping[str, PageFile]) -> None:
         self._files = {name: _ready(file) for name, file in files.items()}
+
+    async def page(self, request: Request, _query: NoQuery) -> Answer:
+        return self.answer(FIRST, request.headers.get("if-none-match"))
+
+    async def file(self, request: Request, _query: NoQuery, name: str) -> Answer:
+        return self.answer(name, request.headers.get("if-none-match"))
 
     def answer(self, name: str, if_none_match: str | None) -> Answer:
         """The file; 304 where the asker has it already, Refused where there is none."""

@@ -1,4 +1,4 @@
-"""Which thing an address names, what may be done with it, and what may stand in its query.
+"""What a row of the table of routes is, and finding the row of a request.
 
 The path comes decoded: granian's fast interface gives no other. It puts U+FFFD where bytes were not UTF-8, so a path
 with that character is refused: it may stand for another key than the one meant. Nothing here resolves `..` or `//`, and
@@ -8,180 +8,191 @@ name is no name: `/tables//rows` and `/tables/` are no routes.
 
 from __future__ import annotations
 
+import enum
 import re
-from collections.abc import Collection
-from typing import Literal, NamedTuple
-from urllib.parse import unquote_to_bytes
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from lastword.serve.http.answers import Refused
-from lastword.serve.http.limits import Limits
+from msgspec import Struct
 
-Kind = Literal[
-    "tables",
-    "table",
-    "count",
-    "rows",
-    "row",
-    "changes",
-    "all changes",
-    "short rows",
-    "short row",
-    "short count",
-    "health",
-    "ready",
-    "metrics",
-    "openapi",
-    "cluster",
-    "topic",
-    "compact",
-    "console",
-    "console file",
-    "guest",
-    "nowhere",
-]
-# What a load balancer asks for, and a browser before its user has given a token: they tell nothing that needs one.
-OPEN_KINDS: frozenset[Kind] = frozenset({"health", "ready", "console", "console file"})
+from lastword.serve.http.answers import Answer, Refused
+from lastword.serve.http.backpressure import Streamed
+from lastword.serve.http.queries import NoQuery
 
-_READS = ("GET", "HEAD")
+# (request, query, *names in the path) -> the answer, or a stream to be run
+Handler = Callable[..., Awaitable[Answer | Streamed]]
+# Of the methods that routes take; requests with others are counted together.
 METHODS = frozenset({"GET", "HEAD", "PUT", "DELETE", "POST"})
-_WRITES: dict[Kind, tuple[str, ...]] = {"row": ("PUT", "DELETE"), "rows": ("POST",), "compact": ("POST",)}
-# What is only done, and shows nothing.
-_ONLY_WRITES: frozenset[Kind] = frozenset({"compact"})
-# What asks for a page; without, the short form gives all rows.
-PAGING = frozenset({"limit", "cursor"})
-_PARAMETERS: dict[Kind, frozenset[str]] = {
-    "table": frozenset({"min_position"}),
-    "count": frozenset({"min_position"}),
-    "rows": PAGING | {"prefix", "start", "end", "min_position"},
-    "row": frozenset({"min_position"}),
-    "changes": frozenset({"after"}),
-    "all changes": frozenset({"tables", "after"}),
-    "short rows": PAGING | {"min_position"},
-    "short row": frozenset({"min_position"}),
-    "short count": frozenset({"min_position"}),
-}
-_FIXED: dict[str, Kind] = {
-    "/": "console",
-    "/tables": "tables",
-    "/changes": "all changes",
-    "/health": "health",
-    "/ready": "ready",
-    "/openapi.json": "openapi",
-    "/metrics": "metrics",
-    "/cluster": "cluster",
-}
-# What stands before a name, and after it.
-_OF_ONE: dict[tuple[str, ...], Kind] = {
-    ("tables",): "table",
-    ("tables", "rows"): "rows",
-    ("tables", "count"): "count",
-    ("tables", "changes"): "changes",
-    ("topics",): "topic",
-    ("topics", "compact"): "compact",
-}
-_FILES = "/console/"
-# The first words of paths: a table of such a name can't have short routes.
-RESERVED = frozenset({"console", *(path[1:] for path in _FIXED), *(names[0] for names in _OF_ONE)})
-_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+# A key and the name of a file may contain slashes: they are the rest of the path.
+_REST = ("key", "file")
+_NAME = re.compile(r"{(\w+)}")
+
+_Parts_contra = TypeVar("_Parts_contra", contravariant=True)
 
 
-class Route(NamedTuple):
-    kind: Kind
-    table: str = ""
-    # As it stands in the address; the table's key codec says which bytes it means.
-    key: str = ""
-    # What else is named: a topic, a file of the console, the kind of a guest's route.
-    name: str = ""
+class Access(enum.Enum):
+    """What a token must allow where the server has tokens; a write is also refused for pages of other sites."""
+
+    # Load balancers ask for it, and a browser before its user has given a token: it shows nothing that needs one.
+    OPEN = "open"
+    READ = "read"
+    WRITE = "write"
+
+
+class Content(enum.Enum):
+    """An answer that is no JSON object of a fixed shape."""
+
+    VALUE = "a bare value"
+    VALUES = "an array of bare values"
+    EVENTS = "server-sent events"
+    FILE = "a file of the console"
+    TEXT = "text"
+    DOCUMENT = "the OpenAPI document"
+
+
+@dataclass(frozen=True)
+class Route(Generic[_Parts_contra]):
+    """A row of the table of routes. GET is answered for HEAD, too, without the body."""
+
+    # The label in the metrics, the same for all methods of a path.
+    name: str
+    method: str
+    # `{name}` is a segment that is not empty, `{key}` and `{file}` are the rest. A path that begins with `/{short}` is
+    # one of each table with short routes.
+    path: str
+    # The handler, which gets the names in the path in their order.
+    handler: Callable[[_Parts_contra], Handler]
+    # For the documentation: the first sentence is the summary.
+    doc: str
+    # Of a guest: what OpenAPI says of it, by media type.
+    answer: type[Struct] | Content | Mapping[str, Any]
+    query: type[Struct] = NoQuery
+    access: Access = Access.READ
+    # The error codes that only some routes have.
+    codes: tuple[str, ...] = ()
 
     @property
     def is_short(self) -> bool:
-        return self.kind.startswith("short")
-
-    @property
-    def label(self) -> str:
-        """The route in metrics."""
-        return self.name if self.kind == "guest" else self.kind
+        return self.path.startswith("/{short}")
 
 
-NOWHERE = Route("nowhere")
+class Bound(NamedTuple):
+    """A route with the handler that answers it."""
+
+    route: Route[Any]
+    handler: Handler
+    # Of a request without a query.
+    no_query: Struct
 
 
-def route_of(path: str, short: Collection[str] = ()) -> Route:
-    """The route of a decoded path; Refused where there is none. The tables in `short` have short routes, too."""
-    if "\ufffd" in path:
-        raise Refused(
-            "bad_path",
-            "the path is not UTF-8, or has the character U+FFFD, which stands for that",
-        )
-    parts = path.split("/", 4)
-    # First and without a pattern, because nearly every request is a point read.
-    if len(parts) == 5 and parts[3] == "rows" and parts[1] == "tables" and parts[2] and not parts[0]:
-        return Route("row", parts[2], parts[4])
-    kind = _FIXED.get(path)
-    if kind is not None:
-        return Route(kind)
-    named = len(parts) in (3, 4) and not parts[0] and parts[2]
-    if named and (kind := _OF_ONE.get((parts[1], *parts[3:]))) is not None:
-        return Route(kind, name=parts[2]) if parts[1] == "topics" else Route(kind, parts[2])
-    if path.startswith(_FILES):
-        return Route("console file", name=path[len(_FILES) :])
-    if (table := short_table(path, short)) is not None:
-        return _short_route(table, path[len(table) + 2 :] if len(parts) > 2 else None)
-    raise Refused(
-        "no_such_route",
-        "nothing is served at this path",
-    )
+@dataclass(frozen=True)
+class Endpoint:
+    """All methods of one path."""
+
+    name: str
+    is_short: bool
+    methods: Mapping[str, Bound]
+
+    def bound(self, method: str) -> Bound:
+        """The route of a method; Refused, with the methods that there are, for another one."""
+        found = self.methods.get(method)
+        if found is None:
+            allowed = ", ".join(self.methods)
+            raise Refused(
+                "method_not_allowed",
+                f"{method[:20]} is not for this path",
+                f"use {allowed}",
+                [("allow", allowed)],
+            )
+        return found
 
 
-def short_table(path: str, short: Collection[str]) -> str | None:
-    """The table among those with short routes whose name begins the path; None if there is none."""
-    root, _, rest = path.partition("/")
-    name = rest.partition("/")[0]
-    return name if not root and name in short else None
+NOWHERE = Endpoint("nowhere", False, {})
+
+# An endpoint, and the names in the path.
+Match = tuple[Endpoint, tuple[str, ...]]
 
 
-def _short_route(table: str, rest: str | None) -> Route:
-    """`rest` is what follows `/TABLE/`, or None for `/TABLE` itself."""
-    if rest is None:
-        return Route("short rows", table)
-    return Route("short count", table) if rest == "count" else Route("short row", table, rest)
+class Router:
+    """Finds the endpoint of a path by dictionaries of its literal segments."""
+
+    def __init__(self, routes: Iterable[Route[Any]], parts: Any, short: Collection[str] = ()) -> None:
+        self._short = short
+        # Paths without a name.
+        self._fixed: dict[str, Match] = {}
+        # /first/{name}, /first/{name}/third
+        self._named: dict[tuple[str, ...], Endpoint] = {}
+        # /first/{name}/third/{rest}
+        self._named_with_rest: dict[tuple[str, str], Endpoint] = {}
+        # /first/{rest}, after names that come before the rest.
+        self._rest: dict[str, Match] = {}
+        by_path: dict[str, list[Route[Any]]] = {}
+        for route in routes:
+            by_path.setdefault(route.path, []).append(route)
+        for path, rows in by_path.items():
+            self._add(path, _endpoint(rows, parts))
+
+    def match(self, path: str) -> Match:
+        """The endpoint of a decoded path and the names in it; Refused where there is none."""
+        if "\ufffd" in path:
+            raise Refused("bad_path", "the path is not UTF-8, or has the character U+FFFD, which stands for that")
+        parts = path.split("/", 4)
+        count = len(parts)
+        if count > 2 and parts[2] and not parts[0]:
+            # First, because nearly every request is a point read.
+            if count == 5:
+                endpoint = self._named_with_rest.get((parts[1], parts[3]))
+                if endpoint is not None:
+                    return endpoint, (parts[2], parts[4])
+            elif (endpoint := self._named.get((parts[1], *parts[3:]))) is not None:
+                return endpoint, (parts[2],)
+        fixed = self._fixed.get(path)
+        if fixed is not None:
+            return fixed
+        if count > 2 and not parts[0] and (found := self._rest.get(parts[1])) is not None:
+            endpoint, names = found
+            return endpoint, (*names, path[len(parts[1]) + 2 :])
+        raise Refused("no_such_route", "nothing is served at this path")
+
+    def is_short(self, path: str) -> bool:
+        """Whether a path, also one that names nothing, is below that of a table with short routes."""
+        root, _, rest = path.partition("/")
+        return not root and rest.partition("/")[0] in self._short
+
+    def _add(self, path: str, endpoint: Endpoint) -> None:
+        if endpoint.is_short:
+            for table in self._short:
+                self._add_one(path.replace("{short}", table), endpoint, (table,))
+        else:
+            self._add_one(path, endpoint, ())
+
+    def _add_one(self, path: str, endpoint: Endpoint, names: tuple[str, ...]) -> None:
+        segments = path.split("/")[1:]
+        named = [(match[1] if (match := _NAME.fullmatch(segment)) else None) for segment in segments]
+        match named:
+            case [*literals] if not any(literals):
+                self._fixed[path] = (endpoint, names)
+            case [None, name] if name in _REST:
+                self._rest[segments[0]] = (endpoint, names)
+            case [None, _] | [None, _, None]:
+                self._named[(segments[0], *segments[2:])] = endpoint
+            case [None, _, None, name] if name in _REST:
+                self._named_with_rest[segments[0], segments[2]] = endpoint
+            case _:
+                raise NotImplementedError(path)
 
 
-def is_write(route: Route, method: str) -> bool:
-    """Whether a method writes; Refused, with those that are, when it is not for this route."""
-    reads = () if route.kind in _ONLY_WRITES else _READS
-    if method in reads:
-        return False
-    writes = _WRITES.get(route.kind, ())
-    if method not in writes:
-        told = ", ".join((*reads, *writes))
-        raise Refused("method_not_allowed", f"{method[:20]} is not for this path", f"use {told}", [("allow", told)])
-    return True
+def first_segments(routes: Iterable[Route[Any]]) -> frozenset[str]:
+    """The first words of paths: a table of such a name can't have short routes."""
+    return frozenset(route.path.split("/")[1] for route in routes if not route.is_short)
 
 
-def parameters(route: Route, query: str, limits: Limits) -> dict[str, str]:
-    """The query by name; Refused for a name that this route does not know: a misspelt one must not pass in silence."""
-    if len(query) > limits.query_bytes:
-        raise Refused("query_too_long", f"the query has more than {limits.query_bytes} bytes")
-    known, given = _PARAMETERS.get(route.kind, frozenset()), {}
-    for part in filter(None, query.split("&")):
-        name, _, text = part.partition("=")
-        if name not in known:
-            told = ", ".join(sorted(known)) or "none"
-            raise Refused("bad_query", f"no parameter {name[:60]!r} here", f"this path takes: {told}")
-        if name in given:
-            raise Refused("bad_query", f"{name} is given twice", "keep one of them")
-        given[name] = _decoded(name, text)
-    return given
-
-
-def _decoded(name: str, text: str) -> str:
-    try:
-        if _BAD_ESCAPE.search(text):
-            raise ValueError
-        # Where a space may be a plus, as forms write it.
-        return unquote_to_bytes(text.replace("+", " ")).decode()
-    except ValueError:
-        raise Refused(
-            "bad_query", f"{name} is not percent-encoded UTF-8", "write a % as %25, a space as %20, and so on"
-        ) from None
+def _endpoint(rows: list[Route[Any]], parts: Any) -> Endpoint:
+    methods: dict[str, Bound] = {}
+    for route in rows:
+        bound = Bound(route, route.handler(parts), route.query())
+        methods[route.method] = bound
+        if route.method == "GET":
+            methods["HEAD"] = bound
+    return Endpoint(rows[0].name, rows[0].is_short, methods)

@@ -1,4 +1,5 @@
-"""The service as an OpenAPI document.
+"""The service as an OpenAPI document, made from the table of routes and the Structs of core.shapes.
 
-Read in this order: `schemas`, `operations`, `change_paths`, `cluster_paths`, `console_paths`, `document`.
+Read in this order: `schemas` (from the Structs, with what codecs decide), `examples`, `parameters`, `operations`,
+`document`.
 """

@@ -1,39 +1,31 @@
-"""The shapes of the OpenAPI document: keys, values and rows by their codecs, positions, errors, how a table stands."""
+"""The schemas of the document: from the Structs of core.shapes, with what the codecs of a table decide."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
+import msgspec
+from msgspec import Struct
+from msgspec.structs import fields
+
 from lastword.core.codecs import Codec
+from lastword.core.shapes.errors import ErrorAnswer, ShortErrorAnswer
+from lastword.core.shapes.field_types import Base64Text, Count, Int64, PositionText, TimeMs
+from lastword.core.shapes.rows import RowLine, SentDelete, SentPage, SentPut, SentReset, SentRow
+from lastword.kafka.compaction.on_demand import STEPS
 from lastword.serve.http.limits import Limits
 
 Node = dict[str, Any]
 
-_INT64: Node = {
-    "description": "Written without a fraction or an exponent.",
-    "type": "integer",
-    "format": "int64",
-    "minimum": -(2**63),
-    "maximum": 2**63 - 1,
-}
-COUNT: Node = {"type": "integer", "format": "int64", "minimum": 0}
-_BASE64: Node = {
-    "type": "string",
-    "contentEncoding": "base64",
-    "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
-}
-# One text for each bytes: the bits that a last letter has too many are 0.
-_BASE64URL = "^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-][AQgw](==)?|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048]=?)?$"
-TIME: Node = {"type": "integer", "format": "int64", "minimum": -1, "description": "In ms."}
-_WHERE: Node = {
-    "partition": COUNT,
-    "offset": COUNT,
-    "timestamp": TIME,
-}
-_PLACE = "[0-9]{1,19}:[0-9]{1,19}"
-_EXAMPLE_VALUES: dict[str, Any] = {"string": "Alice", "json": {"name": "Alice"}, "bytes": "QWxpY2U=", "int": 42}
-_EXAMPLE_KEYS: dict[str, Any] = {"string": "user-1", "json": {"id": 1}, "bytes": "dXNlci0x", "int": 1}
+_REFERENCE = "#/components/schemas/{name}"
+COUNT: Node = msgspec.json.schema(Count)
+TIME: Node = msgspec.json.schema(TimeMs)
+INT64: Node = msgspec.json.schema(Int64)
+_BASE64: Node = msgspec.json.schema(Base64Text)
+_VALUES: dict[str, Node] = {"json": {}, "string": {"type": "string"}, "bytes": _BASE64, "int": INT64}
+# Shapes of which each pair of codecs has a schema of its own.
+_BY_CODEC: tuple[type[Struct], ...] = (SentRow, SentPut, SentPage, SentDelete, RowLine)
 
 
 class Described(Protocol):
@@ -49,15 +41,6 @@ class Described(Protocol):
     def short(self) -> bool: ...
 
 
-class DescribedRoute(Protocol):
-    """What the document has to know of a guest's route."""
-
-    @property
-    def path(self) -> str: ...
-    @property
-    def operations(self) -> Mapping[str, Any]: ...
-
-
 class DescribedGuest(Protocol):
     """What the document has to know of a guest."""
 
@@ -66,13 +49,17 @@ class DescribedGuest(Protocol):
     @property
     def is_present(self) -> bool: ...
     @property
-    def routes(self) -> Sequence[DescribedRoute]: ...
-    @property
     def schemas(self) -> Mapping[str, Any]: ...
 
 
 def ref(name: str) -> Node:
-    return {"$ref": f"#/components/schemas/{name}"}
+    return {"$ref": _REFERENCE.format(name=name)}
+
+
+def closed(properties: Node, *, optional: tuple[str, ...] = ()) -> Node:
+    """An object with these properties and no others."""
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def row_name(table: Described, part: str = "row") -> str:
@@ -80,80 +67,9 @@ def row_name(table: Described, part: str = "row") -> str:
     return f"{part}_{table.key_codec.name}_{table.value_codec.name}"
 
 
-def put_name(table: Described) -> str:
-    return row_name(table, "put")
-
-
-def delete_name(table: Described) -> str:
-    return row_name(table, "delete")
-
-
-def key_parameter(codec: Codec, limits: Limits, name: str, where: str) -> Node:
-    """A key, or a part of one, as it stands in an address."""
-    told: Node = {"name": name, "in": where, "required": where == "path"}
-    if where == "query":
-        told["allowEmptyValue"] = True
-    example = _EXAMPLE_KEYS[codec.name]
-    match codec.name:
-        case "int":
-            return {**told, "schema": _INT64, "example": example}
-        case "json":
-            described = f"The JSON text of the key, of at most {limits.key_bytes} bytes."
-            text = {"application/json": {"schema": {}, "example": example}}
-            return {**told, "description": described, "content": text}
-        case "bytes":
-            # Without padding.
-            longest = -(-limits.key_bytes * 4 // 3)
-            schema = {"type": "string", "minLength": 2, "maxLength": longest, "pattern": _BASE64URL}
-            described = f"The base64url of at most {limits.key_bytes} bytes."
-        case _:
-            # U+FFFD in a path stands for bytes that were not UTF-8.
-            schema = {"type": "string", "minLength": 1, "maxLength": limits.key_bytes, "pattern": "^[^\ufffd]+$"}
-            described = f"Text of at most {limits.key_bytes} bytes in UTF-8, percent-encoded."
-    if where == "query":
-        del schema["minLength"]
-    if where == "query" and codec.name == "string":
-        del schema["pattern"]
-    return {**told, "description": described, "schema": schema, "example": example}
-
-
-def components(tables: list[Described], limits: Limits) -> Node:
-    """Every schema that the document refers to."""
-    made: Node = {
-        "position": {
-            "type": "string",
-            "description": "For each partition the offset of the next record: everything before it is meant.",
-            "pattern": f"^({_PLACE}(,{_PLACE})*)?$",
-            "examples": ["0:18,1:5,2:9"],
-        },
-        "error": closed(
-            {"error": closed({"code": {"type": "string"}, "message": {"type": "string"}, "hint": {"type": "string"}})}
-        ),
-        "short_error": closed({"error": {"type": "string"}}),
-        "standing": _standing(),
-        "place": closed({"partition": COUNT, "offset": COUNT, "position": ref("position")}),
-        "written": closed({"written": COUNT, "position": ref("position")}),
-        "count": closed({"count": COUNT}),
-        "reset": closed({"reason": {"type": "string"}, "table": {"type": "string"}}, optional=("table",)),
-    }
-    for table in tables:
-        made[row_name(table)] = _row(table)
-        made[put_name(table)] = _row(table, named=True)
-        made[delete_name(table)] = _delete(table)
-        made[row_name(table, "line")] = _line(table)
-        made[row_name(table, "page")] = closed(
-            {
-                "rows": {"type": "array", "items": ref(row_name(table)), "maxItems": limits.page_rows},
-                "next": {"type": ["string", "null"], "description": "The next page's cursor; null after the last."},
-                "position": ref("position"),
-            }
-        )
-    return made
-
-
 def value_schema(codec: Codec) -> Node:
     """A value as the JSON in which it is shown and sent."""
-    return {"json": {}, "string": {"type": "string"}, "bytes": _BASE64, "int": _INT64}[codec.name]
+    return _VALUES[codec.name]
 
 
 def bare_value(table: Described) -> Node:
@@ -162,152 +78,109 @@ def bare_value(table: Described) -> Node:
     return {"anyOf": [value, ref(row_name(table))]} if value else value
 
 
-def example_value(table: Described) -> Any:
-    return _EXAMPLE_VALUES[table.value_codec.name]
+def components(
+    shapes: Iterable[type[Struct]], tables: Iterable[Described], limits: Limits, guests: Iterable[str]
+) -> Node:
+    """Every schema that the document refers to."""
+    sent = _sent_schemas([*shapes, *_BY_CODEC, SentReset, ErrorAnswer, ShortErrorAnswer])
+    by_codec = {shape: sent.pop(shape.__name__) for shape in _BY_CODEC}
+    _add_what_structs_can_not_say(sent, guests)
+    for table in tables:
+        sent |= _schemas_by_codec(table, by_codec, limits)
+    return {"position": msgspec.json.schema(PositionText), **sent}
 
 
-def example_row(table: Described) -> Node:
-    place = {"partition": 2, "offset": 17, "timestamp": 1_767_225_600_000}
-    return {"key": _EXAMPLE_KEYS[table.key_codec.name], "value": example_value(table), **place}
+def _sent_schemas(shapes: list[type[Struct]]) -> Node:
+    """The schema of each shape and of those inside it, as the server sends them: no field more, no field less."""
+    _, found = msgspec.json.schema_components(dict.fromkeys(shapes), ref_template=_REFERENCE)
+    declared = {shape.__name__: shape for shape in _structs_in(shapes)}
+    for name, schema in found.items():
+        schema.pop("title", None)
+        shape = declared[name]
+        if shape is not RowLine:
+            # A default is for readers of older servers: what is sent has every field that is not UNSET.
+            schema["required"] = [field.encode_name for field in fields(shape) if field.default is not msgspec.UNSET]
+            schema["additionalProperties"] = False
+        for each in schema["properties"].values():
+            each.pop("default", None)
+    return found
 
 
-def example_standing(table: Described) -> Node:
-    return {
-        "name": table.name,
-        "topic": "user-profiles",
-        "topic_id": "x8uVfLZNQmG1nRbYpKs0Tw",
-        "key": table.key_codec.name,
-        "value": table.value_codec.name,
-        "partitions": 3,
-        "rows": 10,
-        "position": "0:18,1:5,2:9",
-        "log_start": "0:0,1:0,2:0",
-        "topic_log_start": "0:0,1:0,2:0",
-        "lag": 0,
-        "state": "ready",
-        "why": None,
-        "deletes": "certain",
+def _structs_in(shapes: Iterable[Any]) -> set[type[Struct]]:
+    found: set[type[Struct]] = set()
+    waiting: list[Any] = [msgspec.inspect.type_info(shape) for shape in shapes]
+    while waiting:
+        info = waiting.pop()
+        if isinstance(info, msgspec.inspect.StructType):
+            if info.cls not in found:
+                found.add(info.cls)
+                waiting.extend(field.type for field in info.fields)
+        elif isinstance(info, msgspec.inspect.Metadata):
+            waiting.append(info.type)
+        elif isinstance(info, msgspec.inspect.UnionType):
+            waiting.extend(info.types)
+        elif isinstance(info, msgspec.inspect.DictType):
+            waiting.append(info.value_type)
+        elif isinstance(info, msgspec.inspect.ListType):
+            waiting.append(info.item_type)
+        elif isinstance(info, msgspec.inspect.TupleType):
+            waiting.extend(info.item_types)
+    return found
+
+
+def _add_what_structs_can_not_say(sent: Node, guests: Iterable[str]) -> None:
+    progress = ("done", "total", "seconds_left")
+    sent["TableStatus"] |= {
+        "if": {"properties": {"state": {"enum": ["catching-up", "rebuilding"]}}},
+        "then": {"required": list(progress)},
+        "else": {"properties": dict.fromkeys(progress, False)},
     }
+    sent["CompactionStatus"]["properties"]["step"]["enum"] = [*STEPS, None]
+    cluster = sent["ClusterAnswer"]
+    for name in guests:
+        cluster["properties"][name] = {"type": "boolean", "description": f"Whether /{name} is served here."}
+        cluster["required"].append(name)
 
 
-def _row(table: Described, *, named: bool = False) -> Node:
-    """A row; as an event of several tables' changes with the name of its own."""
-    fields: Node = {
-        **_either("key", table.key_codec),
-        **_either("value", table.value_codec),
-        "decode_error": {"type": "string"},
-        "headers": _HEADERS,
-        **({"table": {"type": "string"}} if named else {}),
-    }
-    return {
-        **closed({**_WHERE, **fields}, optional=tuple(fields)),
-        "allOf": [_one_of("key", "key_base64"), _one_of("value", "value_base64")],
-        "dependentRequired": {"key_base64": ["decode_error"], "value_base64": ["decode_error"]},
-        "examples": [example_row(table)],
-    }
-
-
-def _delete(table: Described) -> Node:
-    """The data of an event that says that a row is gone."""
-    maybe: Node = {
-        **_either("key", table.key_codec),
-        "decode_error": {"type": "string"},
-        "headers": _HEADERS,
-        "table": {"type": "string"},
-        "swept": {
-            "const": True,
-            "description": "No tombstone says so: it was compacted away, or the row's record left the topic.",
-        },
-    }
-    return {
-        **closed({"tombstone": {"const": True}, **_WHERE, **maybe}, optional=tuple(maybe)),
-        **_one_of("key", "key_base64"),
-        "dependentRequired": {"key_base64": ["decode_error"]},
-    }
-
-
-def _either(name: str, codec: Codec) -> Node:
-    damaged = {"description": "Bytes that the codec can't read.", **_BASE64}
-    return {name: value_schema(codec), f"{name}_base64": damaged}
-
-
-def _line(table: Described) -> Node:
-    """A line of a body that writes; where a row stood is taken and of no meaning."""
-    no_place: Node = {"type": ["integer", "null"], "format": "int64"}
-    fields: Node = {
-        "key": value_schema(table.key_codec),
-        "key_base64": _BASE64,
-        "value": value_schema(table.value_codec),
-        "value_base64": _BASE64,
-        "tombstone": {"type": "boolean"},
-        "headers": _HEADERS,
-        "partition": no_place,
-        "offset": no_place,
-        "timestamp": no_place,
-        "decode_error": {"type": ["string", "null"]},
-    }
+def _schemas_by_codec(table: Described, shapes: Mapping[type[Struct], Node], limits: Limits) -> Node:
+    """The shapes with the key and the value that the codecs of a table make."""
+    row, put, page, delete, line = (shapes[shape] for shape in _BY_CODEC)
+    base64 = {"key_base64": ["decode_error"], "value_base64": ["decode_error"]}
+    key_and_value: Node = {"allOf": [_one_of("key", "key_base64"), _one_of("value", "value_base64")]}
+    whole: Node = {**key_and_value, "dependentRequired": base64}
     deletes = {"required": ["tombstone"], "properties": {"tombstone": {"const": True}}}
     value = {"oneOf": [{"required": ["value"]}, {"required": ["value_base64"]}, deletes]}
-    example = example_row(table)
+    rows = {"type": "array", "items": ref(row_name(table)), "maxItems": limits.page_rows}
     return {
-        **closed(fields, optional=tuple(fields)),
-        "allOf": [_one_of("key", "key_base64"), value],
-        "examples": [
-            {"key": example["key"], "value": example["value"]},
-            {"key": example["key"], "tombstone": True},
-        ],
+        row_name(table): _typed(row, table) | whole,
+        row_name(table, "put"): _typed(put, table) | whole,
+        row_name(table, "delete"): {
+            **_typed(delete, table),
+            **_one_of("key", "key_base64"),
+            "dependentRequired": {"key_base64": ["decode_error"]},
+        },
+        row_name(table, "line"): {**_typed(line, table), "allOf": [_one_of("key", "key_base64"), value]},
+        row_name(table, "page"): {
+            **page,
+            "properties": {**page["properties"], "rows": rows, "position": ref("position")},
+        },
     }
 
 
-def _standing() -> Node:
-    codec = {"enum": ["string", "json", "bytes", "int"]}
-    catching_up = ("done", "total", "seconds_left")
-    fields: Node = {
-        "name": {"type": "string"},
-        "topic": {"type": "string"},
-        "topic_id": {"type": ["string", "null"], "description": "null while there is nothing right to show."},
-        "key": codec,
-        "value": codec,
-        "partitions": COUNT,
-        "rows": {**COUNT, "type": ["integer", "null"], "description": "null while there is nothing right to show."},
-        "position": ref("position"),
-        "log_start": {
-            **ref("position"),
-            "description": "The rows are the fold of the records from here up to the position.",
-        },
-        "topic_log_start": {
-            **ref("position"),
-            "description": "Where the topic's log started at the last look. Rows from before it are being removed.",
-        },
-        "lag": {**COUNT, "type": ["integer", "null"], "description": "null while it does not follow its topic."},
-        "state": {"enum": ["connecting", "catching-up", "ready", "rebuilding", "failed"]},
-        "why": {"type": ["string", "null"]},
-        "deletes": {
-            "enum": ["certain", "uncertain"],
-            "description": "uncertain: a key that was deleted may still be shown.",
-        },
-        "done": COUNT,
-        "total": COUNT,
-        "seconds_left": {"type": ["number", "null"], "minimum": 0},
-    }
-    return {
-        **closed(fields, optional=catching_up),
-        "if": {"properties": {"state": {"enum": ["catching-up", "rebuilding"]}}},
-        "then": {"required": list(catching_up)},
-        "else": {"properties": dict.fromkeys(catching_up, False)},
-    }
+def _typed(schema: Node, table: Described) -> Node:
+    properties: Node = {**schema["properties"], "key": value_schema(table.key_codec)}
+    if "value" in properties:
+        properties["value"] = value_schema(table.value_codec)
+    headers = {**_HEADERS, "description": properties["headers"].get("description", "As a row has them.")}
+    return {**schema, "properties": {**properties, "headers": headers}}
 
 
-def closed(fields: Node, *, optional: tuple[str, ...] = ()) -> Node:
-    """An object with these fields and no others."""
-    required = [name for name in fields if name not in optional]
-    told: Node = {"type": "object", "properties": fields, "additionalProperties": False}
-    return {**told, "required": required} if required else told
+def _one_of(*names: str) -> Node:
+    return {"oneOf": [{"required": [name]} for name in names]}
 
 
 _HEADERS: Node = {
     "type": "array",
-    "description": "The record's headers, [name, value] each, the name as text; not there if it has none.",
     # Not by prefixItems, which not every reader of such documents understands.
     "items": {
         "type": "array",
@@ -316,7 +189,3 @@ _HEADERS: Node = {
         "maxItems": 2,
     },
 }
-
-
-def _one_of(*names: str) -> Node:
-    return {"oneOf": [{"required": [name]} for name in names]}

@@ -9,6 +9,7 @@ from lastword.core.position import Position
 from lastword.replica.reads import TableReads, after_prefix
 from lastword.serve.http.answers import COMMON, Answer, Refused, answered_at
 from lastword.serve.http.limits import Limits
+from lastword.serve.http.queries import RowsQuery
 from lastword.serve.tables.keys import base64url, from_base64url, key_of, prefix_of
 from lastword.serve.tables.row_answer import RowBody, row_body, value_body
 from lastword.serve.tables.served_table import ServedTable
@@ -32,20 +33,20 @@ class RowPage(NamedTuple):
     position: Position
 
 
-def range_of(table: ServedTable, given: dict[str, str], limits: Limits) -> Range:
+def range_of(table: ServedTable, query: RowsQuery, limits: Limits) -> Range:
     """The keys that a query asks for; Refused for a limit or a cursor that is not one of ours."""
     codec = table.key_codec
-    first = prefix_of(given.get("prefix", ""), codec, limits)
+    first = prefix_of(query.prefix or "", codec, limits)
     last = after_prefix(first)
-    if given.get("start"):
-        first = max(first, key_of(given["start"], codec, limits))
-    if given.get("end"):
-        end = key_of(given["end"], codec, limits)
+    if query.start:
+        first = max(first, key_of(query.start, codec, limits))
+    if query.end:
+        end = key_of(query.end, codec, limits)
         last = end if last is None else min(last, end)
-    seal = _seal(table.name, *(given.get(name, "") for name in ("prefix", "start", "end")))
-    if "cursor" in given:
-        first = max(first, _after(given["cursor"], seal))
-    return Range(first, last, _limit(given.get("limit"), limits), seal)
+    seal = _seal(table.name, query.prefix or "", query.start or "", query.end or "")
+    if query.cursor is not None:
+        first = max(first, _after(query.cursor, seal))
+    return Range(first, last, _limit(query.limit, limits), seal)
 
 
 def page_of(table: ServedTable, wanted: Range, limits: Limits, body: RowBody) -> RowPage:
@@ -53,21 +54,21 @@ def page_of(table: ServedTable, wanted: Range, limits: Limits, body: RowBody) ->
     return table.ask(lambda reads: _page(reads, table, wanted, limits.page_bytes, body))
 
 
-def rows_answer(table: ServedTable, given: dict[str, str], limits: Limits) -> Answer:
+def rows_answer(table: ServedTable, wanted: Range, limits: Limits) -> Answer:
     """A page of rows, with the cursor of the next one."""
-    bodies, cursor, position = page_of(table, range_of(table, given, limits), limits, row_body)
+    bodies, cursor, position = page_of(table, wanted, limits, row_body)
     following = b"null" if cursor is None else b'"%b"' % cursor.encode()
     content = b'{"rows":[%b],"next":%b,"position":"%b"}' % (b",".join(bodies), following, str(position).encode())
     return Answer(200, [*COMMON, answered_at(position)], content)
 
 
-def values_answer(table: ServedTable, given: dict[str, str], limits: Limits) -> Answer:
-    """A page of bare values, with a link to the next one."""
-    bodies, cursor, position = page_of(table, range_of(table, given, limits), limits, value_body)
+def values_answer(table: ServedTable, wanted: Range, limit: str | None, limits: Limits) -> Answer:
+    """A page of bare values, with a link to the next one, which has the same limit."""
+    bodies, cursor, position = page_of(table, wanted, limits, value_body)
     headers = [*COMMON, answered_at(position)]
     if cursor is not None:
-        limit = f"&limit={given['limit']}" if "limit" in given else ""
-        headers.append(("link", f'</{table.name}?cursor={cursor}{limit}>; rel="next"'))
+        limited = "" if limit is None else f"&limit={limit}"
+        headers.append(("link", f'</{table.name}?cursor={cursor}{limited}>; rel="next"'))
     return Answer(200, headers, b"[%b]" % b",".join(bodies))
 
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from lastword.core.errors import ClusterUnreachable, NotReady
 from lastword.kafka.client.connection import Connection
-from lastword.serve.changes.change_streams import Streams
 from lastword.serve.changes.snapshot_stream import SnapshotSource, SnapshotStream
-from lastword.serve.guest import Guest, GuestRoute
+from lastword.serve.guest import Guest, Host
 from lastword.serve.http.answers import Answer, Refused, json_answer
 from lastword.serve.http.backpressure import Streamed
+from lastword.serve.http.queries import NoQuery
+from lastword.serve.http.requests import Request
+from lastword.serve.http.routes import Handler, Route
 from lastword.serve.tables.served_table import ServedTable
 from lastword.teams.board.board_topics import STATUS, refuse_missing
 from lastword.teams.board.live import LiveBoard
 from lastword.teams.board.ranking import Board
 from lastword.teams.board.status_source import StatusSource
-from lastword.teams.serving.board_paths import board_paths, board_schemas
+from lastword.teams.serving.board_paths import BOARD_CONTENT, REFUSED_CONTENT, STREAM_CONTENT, board_schemas
 from lastword.teams.serving.served_status import ServedStatus
 
-_BOARD, _REFUSED, _CHANGES = "/board", "/board/refused", "/board/changes"
-_KINDS = {_BOARD: "board", _REFUSED: "board refused", _CHANGES: "board changes"}
+_HandlerOf = Callable[[Host], Handler]
 
 
 class BoardGuest(Guest):
@@ -34,7 +35,7 @@ class BoardGuest(Guest):
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report
         self._live: LiveBoard | None = None
-        self.routes = _routes({_BOARD: self._answer, _REFUSED: self._refused_answer, _CHANGES: self._stream})
+        self.routes = _routes(lambda _: self._answer, lambda _: self._refused_answer, self._stream)
         self.schemas = board_schemas()
 
     @property
@@ -66,15 +67,19 @@ class BoardGuest(Guest):
             # The message of the error may name addresses, which clients of HTTP must not see.
             raise Refused("not_ready", "the board has nothing to show yet") from None
 
-    def _answer(self, _: Streams) -> Answer:
+    async def _answer(self, _request: Request, _query: NoQuery) -> Answer:
         return json_answer(self.board().as_json())
 
-    def _refused_answer(self, _: Streams) -> Answer:
+    async def _refused_answer(self, _request: Request, _query: NoQuery) -> Answer:
         return json_answer(self.board().refused_json())
 
-    def _stream(self, streams: Streams) -> Streamed:
+    def _stream(self, host: Host) -> Handler:
         source = SnapshotSource(event="board", newest=self.board, as_json=Board.as_json, is_same=_is_same)
-        return SnapshotStream.begin(streams, source)
+
+        async def begin(_request: Request, _query: NoQuery) -> Streamed:
+            return SnapshotStream.begin(host.streams, source)
+
+        return begin
 
 
 class AbsentBoard(Guest):
@@ -84,7 +89,7 @@ class AbsentBoard(Guest):
     is_present = False
 
     def __init__(self) -> None:
-        self.routes = _routes(dict.fromkeys(_KINDS, _refuse))
+        self.routes = _routes(*[lambda _: _refuse] * 3)
 
 
 def _status_source(tables: Sequence[ServedTable]) -> Callable[[], StatusSource] | None:
@@ -93,7 +98,7 @@ def _status_source(tables: Sequence[ServedTable]) -> Callable[[], StatusSource] 
     return None if replica is None else partial(ServedStatus, replica)
 
 
-def _refuse(_: Streams) -> Answer:
+async def _refuse(_request: Request, _query: NoQuery) -> Answer:
     raise Refused("no_such_route", "the board is not served here", "start the server with --board")
 
 
@@ -102,6 +107,26 @@ def _is_same(board: Board, other: Board) -> bool:
     return replace(board, at=other.at, written=other.written) == other
 
 
-def _routes(answers: Mapping[str, Callable[[Streams], Answer | Streamed]]) -> list[GuestRoute]:
-    paths = board_paths()
-    return [GuestRoute(path, _KINDS[path], answer, paths[path]) for path, answer in answers.items()]
+def _routes(board: _HandlerOf, refused: _HandlerOf, changes: _HandlerOf) -> list[Route[Host]]:
+    codes = ("not_ready",)
+    return [
+        Route("board", "GET", "/board", board, "The teams, in order.", BOARD_CONTENT, codes=codes),
+        Route(
+            "board refused",
+            "GET",
+            "/board/refused",
+            refused,
+            "The refused records: counted by team and reason, and the last of them.",
+            REFUSED_CONTENT,
+            codes=codes,
+        ),
+        Route(
+            "board changes",
+            "GET",
+            "/board/changes",
+            changes,
+            "The board whenever it has changed, as server-sent events.",
+            STREAM_CONTENT,
+            codes=(*codes, "too_many_streams", "stopping"),
+        ),
+    ]

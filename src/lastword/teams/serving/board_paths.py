@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from lastword.serve.openapi.change_paths import EVENTS
-from lastword.serve.openapi.operations import done, reading, refusal_schema
+from lastword.serve.openapi.operations import JSON, refusal_schema, stream_content
 from lastword.serve.openapi.schemas import COUNT, TIME, Node, closed, ref
 from lastword.teams.board.badges import SYMBOLS
 from lastword.teams.board.judging import MOST_LETTERS, REASONS
@@ -37,33 +36,17 @@ _EXAMPLE: Node = {
 }
 
 
-def board_paths() -> Node:
-    refused = {
-        "at": _EXAMPLE["at"],
-        "counts": [{"team": "team-1", "reason": "key_not_team", "meaning": REASONS["key_not_team"], "count": 1}],
-        "last": [],
-    }
-    schema = {
-        "type": "string",
-        "description": "The whole board, at once and whenever it has changed; at most one a second.",
-        "x-events": {"board": ref("board"), "cut": refusal_schema(("stopping",))},
-    }
-    stream = {"description": "Events until the client leaves.", "content": {EVENTS: {"schema": schema}}}
-    return {
-        "/board": reading("board", "The teams, in order", done(ref("board"), _EXAMPLE), codes=("not_ready",)),
-        "/board/refused": reading(
-            "board_refused",
-            "What was refused: counted by team and reason, and the last of it",
-            done(ref("board_refused"), refused),
-            codes=("not_ready",),
-        ),
-        "/board/changes": reading(
-            "board_changes",
-            "The board whenever it has changed",
-            stream,
-            codes=("not_ready", "too_many_streams", "stopping"),
-        ),
-    }
+_REFUSED: Node = {
+    "at": _EXAMPLE["at"],
+    "counts": [{"team": "team-1", "reason": "key_not_team", "meaning": REASONS["key_not_team"], "count": 1}],
+    "last": [],
+}
+BOARD_CONTENT: Node = {JSON: {"schema": ref("board"), "example": _EXAMPLE}}
+REFUSED_CONTENT: Node = {JSON: {"schema": ref("board_refused"), "example": _REFUSED}}
+STREAM_CONTENT: Node = stream_content(
+    {"board": ref("board"), "cut": refusal_schema(("stopping",))},
+    "The whole board, at once and whenever it has changed; at most one a second.",
+)
 
 
 def board_schemas() -> Node:
