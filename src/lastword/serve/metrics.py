@@ -1,4 +1,4 @@
-"""What Prometheus is told: how each table stands, and how requests and streams went. No key is ever a label."""
+"""The metrics for Prometheus: the status of each table, requests and streams. No key is ever a label."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ class Metrics(Collector):
             "lastword_request_seconds", "From a request to its answer; of a stream, to its begin.", labels=["route"]
         )
         for route, buckets in self._requests.buckets.items():
-            told = list(zip(_TEXTS, accumulate(buckets), strict=True))
-            took.add_metric([route], told, sum_value=self._requests.seconds[route])
+            counts_up_to = list(zip(_TEXTS, accumulate(buckets), strict=True))
+            took.add_metric([route], counts_up_to, sum_value=self._requests.seconds[route])
         yield from (counts, took)
 
 

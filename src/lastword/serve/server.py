@@ -132,28 +132,28 @@ class HttpServer:
     async def _answered(self, scope: Any, protocol: Any, hold: Hold) -> tuple[int, int]:
         """The status, and how many bytes were sent; returns when the client has taken what is large."""
         body = whole(protocol, scope.headers)
-        told = await self._service.answer(
+        answer = await self._service.answer(
             Request(scope.method, scope.path, scope.query_string, scope.headers, body, protocol.client_disconnect, hold)
         )
-        if not isinstance(told, Answer):
-            return 200, await self._run_stream(told, scope, protocol)
-        if told.status >= 400 and scope.method not in ("GET", "HEAD"):
+        if not isinstance(answer, Answer):
+            return 200, await self._run_stream(answer, scope, protocol)
+        if answer.status >= 400 and scope.method not in ("GET", "HEAD"):
             await pass_over(body, scope.headers)
-        return told.status, await self._send(told, scope, protocol)
+        return answer.status, await self._send(answer, scope, protocol)
 
-    async def _send(self, told: Answer, scope: Any, protocol: Any) -> int:
+    async def _send(self, answer: Answer, scope: Any, protocol: Any) -> int:
         """How many bytes the body has."""
-        if not told.body:
-            protocol.response_empty(told.status, told.headers)
-        elif len(told.body) < LARGE_BYTES or scope.method == "HEAD":
-            protocol.response_bytes(told.status, told.headers, told.body)
+        if not answer.body:
+            protocol.response_empty(answer.status, answer.headers)
+        elif len(answer.body) < LARGE_BYTES or scope.method == "HEAD":
+            protocol.response_bytes(answer.status, answer.headers, answer.body)
         else:
             # A client that asks for much and reads nothing must not be able to have it kept.
             with suppress(Gone, Stalled):
                 async with self._outlet(scope, protocol) as outlet:
-                    outlet.open(told.status, [*told.headers, ("content-length", str(len(told.body)))])
-                    await outlet.send(told.body)
-        return len(told.body)
+                    outlet.open(answer.status, [*answer.headers, ("content-length", str(len(answer.body)))])
+                    await outlet.send(answer.body)
+        return len(answer.body)
 
     @asynccontextmanager
     async def _outlet(self, scope: Any, protocol: Any) -> AsyncIterator[BoundedStream]:
@@ -191,10 +191,10 @@ def check_free(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as refusal:
             if refusal.errno == errno.EADDRINUSE:
-                told = f"port {port} is taken: choose another with --port, or --port 0 for a free one"
+                message = f"port {port} is taken: choose another with --port, or --port 0 for a free one"
             else:
-                told = f"--host {host} --port {port}: {refusal.strerror or refusal}: give an address of this machine"
-            raise BadInput(told) from None
+                message = f"--host {host} --port {port}: {refusal.strerror or refusal}: give an address of this machine"
+            raise BadInput(message) from None
 
 
 def _most_connections() -> int:

@@ -155,10 +155,10 @@ class Stream:
         self._woken.clear()
         sent = False
         for listener in self.listeners:
-            told = await listener.take()
-            if told:
-                await outlet.send(self._of_all(listener, told) if self._several else told)
-            sent = sent or told is not None
+            new_events = await listener.take()
+            if new_events:
+                await outlet.send(self._of_all(listener, new_events) if self._several else new_events)
+            sent = sent or new_events is not None
         return sent
 
     async def _news(self) -> bool:
@@ -172,9 +172,9 @@ class Stream:
             beat.cancel()
         return loop.time() < due
 
-    def _of_all(self, listener: Listener, told: bytes) -> bytes:
+    def _of_all(self, listener: Listener, new_events: bytes) -> bytes:
         positions = {each.table.name: each.position for each in self.listeners}
-        return events.of_table(told, listener.table.name, positions)
+        return events.of_table(new_events, listener.table.name, positions)
 
     async def _cut(self, outlet: BoundedStream, why: Refused) -> None:
         self._streams.cut[why.code] += 1

@@ -34,18 +34,18 @@ def event_maker(key_codec: Codec, value_codec: Codec) -> Callable[[Change, str],
 
 def change_event(change: Change, position: str, key_codec: Codec, value_codec: Codec) -> bytes:
     """The event of a change; `position` is that of the whole table after it."""
-    told = row_json(change.shown, key_codec, value_codec, placed=True)
-    if b"\n" in told or b"\r" in told:
+    row = row_json(change.shown, key_codec, value_codec, placed=True)
+    if b"\n" in row or b"\r" in row:
         # Blank space between the tokens of a JSON value: inside of its texts they can't stand.
-        told = told.replace(b"\n", b" ").replace(b"\r", b" ")
+        row = row.replace(b"\n", b" ").replace(b"\r", b" ")
     if change.swept:
-        told = told[:-1] + b',"swept":true}'
+        row = row[:-1] + b',"swept":true}'
     kind = b"delete" if change.shown.is_tombstone else b"put"
-    return b"id: %b\nevent: %b\ndata: %b\n\n" % (position.encode(), kind, told)
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (position.encode(), kind, row)
 
 
 def reset_event(position: str) -> bytes:
-    """Says that what was told before no longer leads to what the table is."""
+    """Says that the events before this one no longer lead to the rows of the table."""
     reset = SentReset("the table was built again: forget its rows and read them anew, then go on with what follows")
     return b"id: %b\nevent: reset\ndata: %b\n\n" % (position.encode(), _text.encode(reset))
 
@@ -66,13 +66,13 @@ def heartbeat(position: str) -> bytes:
 
 def of_table(events: bytes, table: str, positions: Mapping[str, str]) -> bytes:
     """The events of one table among several: each names it, and its id has the positions of them all."""
-    told = []
+    named_events = []
     for event in events.split(b"\n\n")[:-1]:
         first, _, rest = event.partition(b"\n")
         whole = joined({**positions, table: first.removeprefix(b"id: ").decode()})
         named = rest.replace(b"data: {", b'data: {"table":"%b",' % table.encode(), 1)
-        told.append(b"id: %b\n%b\n\n" % (whole.encode(), named))
-    return b"".join(told)
+        named_events.append(b"id: %b\n%b\n\n" % (whole.encode(), named))
+    return b"".join(named_events)
 
 
 def joined(positions: Mapping[str, str]) -> str:
@@ -83,10 +83,10 @@ def joined(positions: Mapping[str, str]) -> str:
 def begins(text: str, tables: list[str], *, several: bool) -> dict[str, Position]:
     """Where each table goes on, by an event's id; Refused where a table is not in it, or it is no id."""
     hint = "give the id of an event of this stream as it came, or begin without one"
-    told = dict(part.partition("=")[::2] for part in text.split(";")) if several else {tables[0]: text}
+    positions = dict(part.partition("=")[::2] for part in text.split(";")) if several else {tables[0]: text}
     try:
-        if told.keys() != set(tables):
+        if positions.keys() != set(tables):
             raise BadInput("the position is not one of these tables")
-        return {table: Position.parse(told[table]) for table in tables}
+        return {table: Position.parse(positions[table]) for table in tables}
     except BadInput as refusal:
         raise Refused("bad_position", str(refusal), hint) from None

@@ -81,8 +81,8 @@ class Listener:
                 # What was read since changed no row.
                 self._place = now
             return None
-        told, self._place = found
-        return told
+        events, self._place = found
+        return events
 
     async def _missed(self, at: Position) -> bytes:
         leg, self._leg = self._leg, None
@@ -120,16 +120,18 @@ class Listener:
             raise stopping() from None
 
     def _read_leg(self, begin: Position, end: Position, goes_on: bool) -> _Leg:
-        upcoming, told, size = dict(begin), list[bytes](), 0
+        upcoming, events, size = dict(begin), list[bytes](), 0
         missed = self.table.replica.changes_between(begin, end, goes_on=goes_on, check_wanted=self._check_wanted)
         with closing(missed) as changes:
             for change in changes:
                 upcoming[change.partition] = max(upcoming.get(change.partition, 0), change.offset + 1)
-                told.append(change_event(change, str(Position(upcoming)), self.table.key_codec, self.table.value_codec))
-                size += len(told[-1])
+                events.append(
+                    change_event(change, str(Position(upcoming)), self.table.key_codec, self.table.value_codec)
+                )
+                size += len(events[-1])
                 if size >= _LEG_BYTES:
-                    return _Leg(b"".join(told), Position(upcoming))
-        return _Leg(b"".join(told), Position({p: max(offset, begin.get(p, 0)) for p, offset in end.items()}))
+                    return _Leg(b"".join(events), Position(upcoming))
+        return _Leg(b"".join(events), Position({p: max(offset, begin.get(p, 0)) for p, offset in end.items()}))
 
     def _check_wanted(self) -> None:
         if not self._is_wanted:

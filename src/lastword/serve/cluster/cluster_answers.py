@@ -33,7 +33,7 @@ _NO_SIZES = "sizes on disk are not known: the cluster does not tell them"
 
 
 class ServedCluster:
-    """What is told of the whole is made by the thread that looks, so that asking for it takes no time.
+    """The thread that looks makes the answer about the whole cluster, so a request for it takes no time.
 
     `guests` says of each guest by its name whether it is present.
     """
@@ -97,7 +97,7 @@ class ServedCluster:
         )
 
     def compact(self, name: str) -> Answer:
-        """Begins to compact a topic; Refused where that can't be. How it goes is told with the topic."""
+        """Begins to compact a topic; Refused where that can't be. The answer about the topic shows how it goes."""
         look, topic = self._seen(name)
         if not look.is_local:
             raise not_local()
@@ -108,8 +108,8 @@ class ServedCluster:
             hint = f"change it with  lastword topic alter {name} --set cleanup.policy=compact"
             raise Refused("not_compacted", f"its cleanup.policy is {policy or 'empty'}, so nothing of it is", hint)
         if topic.start_to_end is None:
-            told = "how much it has is not known: a partition has no leader, or did not answer"
-            raise Refused("not_ready", told, "ask again soon; how its partitions stand is told with the topic")
+            message = "how much it has is not known: a partition has no leader, or did not answer"
+            raise Refused("not_ready", message, "ask again soon; the status of its partitions is at the topic")
         if (too_much := too_much_to_read(topic)) is not None:
             # It keeps every key in memory, as a count does.
             raise Refused("too_large", f"{too_much} to read", f"compact it with  lastword topic compact {name}")

@@ -1,4 +1,4 @@
-"""Compacts a topic of a local cluster because somebody asked over HTTP: one at a time, in a thread, told as it goes."""
+"""Compacts a topic of a local cluster on request: one at a time, in a thread, with its status while it runs."""
 
 from __future__ import annotations
 
@@ -94,22 +94,22 @@ class Compacting:
 
         try:
             done = compact_topic(self._connection, topic, home=home, at_step=at_step, check_wanted=self._check_wanted)
-            told = _done(self._last[topic_id], done)
+            status = _done(self._last[topic_id], done)
         except _CompactionStopped:
-            told = self._failed(topic_id, "the server was stopped")
+            status = self._failed(topic_id, "the server was stopped")
         except ClusterUnreachable:
-            told = self._failed(topic_id, _AWAY)
+            status = self._failed(topic_id, _AWAY)
         except NotFound:
-            told = self._failed(topic_id, "the topic is gone")
+            status = self._failed(topic_id, "the topic is gone")
         except LastwordError as failure:
-            told = self._failed(topic_id, told_outside(str(failure), self._connection.bootstrap_servers, _FAILED))
-            if told.why == _FAILED:
+            status = self._failed(topic_id, told_outside(str(failure), self._connection.bootstrap_servers, _FAILED))
+            if status.why == _FAILED:
                 _log.warning("compacting %s: %s", topic, failure)
         except Exception:
             _log.exception("compacting %s failed", topic)
-            told = self._failed(topic_id, _FAILED)
+            status = self._failed(topic_id, _FAILED)
         with self._lock:
-            self._keep(topic_id, told)
+            self._keep(topic_id, status)
             self._running = None
         self._ended(topic)
         self._put_back(topic, cluster_id, home)
@@ -123,8 +123,8 @@ class Compacting:
     def _failed(self, topic_id: str, why: str) -> CompactionStatus:
         return replace(self._last[topic_id], state="failed", ended=now_ms(), why=why)
 
-    def _keep(self, topic_id: str, told: CompactionStatus) -> None:
-        self._last[topic_id] = told
+    def _keep(self, topic_id: str, status: CompactionStatus) -> None:
+        self._last[topic_id] = status
         while len(self._last) > _MOST_KEPT:
             self._last.popitem(last=False)
 

@@ -24,10 +24,10 @@ async def whole(parts: Any, headers: Any) -> AsyncIterator[bytes]:
         size += len(part)
         empty += not part
         yield part
-    told = headers.get("content-length")
+    length = headers.get("content-length")
     # Without a length it came in chunks. An empty part ends it; one more stands where a chunk was broken or never came,
     # or where trailers were, for which nobody has a use.
-    if empty > 1 if told is None else size != int(told):
+    if empty > 1 if length is None else size != int(length):
         raise Refused("body_broken", "the body ended before its end")
 
 
@@ -41,9 +41,9 @@ class Bodies:
     @asynccontextmanager
     async def received(self, parts: AsyncIterable[bytes], headers: Any) -> AsyncIterator[bytes]:
         """All of a body; Refused as soon as it is too long or too slow, or with others too much."""
-        most, told = self._limits.body_bytes, headers.get("content-length") or ""
+        most, length = self._limits.body_bytes, headers.get("content-length") or ""
         # Only a client that waits with its body would read the answer before it has sent it all.
-        if headers.get("expect") and told.isdigit() and int(told) > most:
+        if headers.get("expect") and length.isdigit() and int(length) > most:
             raise _too_large(most)
         # Grows in place: a body of one-byte parts costs no more than any other.
         body = bytearray()
@@ -55,8 +55,8 @@ class Bodies:
                     if len(body) > most:
                         raise _too_large(most)
                     if self._held_bytes > self._limits.waiting_bytes:
-                        told = "too much waits to be written already"
-                        raise Refused("too_many_writes", told)
+                        message = "too much waits to be written already"
+                        raise Refused("too_many_writes", message)
         except TimeoutError:
             self._held_bytes -= len(body)
             raise Refused("body_too_slow", "the body did not come in time") from None

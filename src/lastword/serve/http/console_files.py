@@ -1,4 +1,4 @@
-"""The console over HTTP: the files of its page, with what a browser is told about them."""
+"""The console over HTTP: the files of its page, with the headers that a browser needs."""
 
 from __future__ import annotations
 

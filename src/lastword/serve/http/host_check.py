@@ -23,12 +23,12 @@ def check_plain(query: str, headers: RequestHeaders) -> None:
     if query:
         raise Refused("bad_query", "a write takes no parameters", "send it without a query")
     if any(headers.get(name) is not None for name in ("if-match", "if-none-match", "if-unmodified-since")):
-        told = "a write can't be made conditional: Kafka has no compare-and-set"
-        raise Refused("not_conditional", told)
+        message = "a write can't be made conditional: Kafka has no compare-and-set"
+        raise Refused("not_conditional", message)
 
 
 def check_host(host: str | None, names: Collection[str]) -> None:
-    # A page of another site can't set the header Host: so one whose name was turned to point here is told apart by it.
+    # A page of another site can't set the header Host, so a foreign name that points to this machine is seen there.
     if host is not None and _PORT.sub("", host.lower()) not in names:
         raise Refused("bad_host", "without tokens this server answers to its own names only")
 

@@ -112,8 +112,8 @@ def _after(cursor: str, seal: bytes) -> bytes:
 
 def _seal(*asked: str) -> bytes:
     """A digest of what was asked for: no secret, so that any instance takes the cursor of another."""
-    told = b"".join(len(raw).to_bytes(4, "big") + raw for raw in (text.encode() for text in asked))
-    return hashlib.blake2b(told, digest_size=16, person=b"lastword cursor").digest()
+    content = b"".join(len(raw).to_bytes(4, "big") + raw for raw in (text.encode() for text in asked))
+    return hashlib.blake2b(content, digest_size=16, person=b"lastword cursor").digest()
 
 
 def _sealed(seal: bytes, key: bytes) -> bytes:

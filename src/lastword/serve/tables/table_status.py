@@ -55,8 +55,8 @@ def readiness(tables: Iterable[ServedTable], others: Iterable[str | None] = ()) 
     states = [table.replica.state.name for table in tables]
     ready = states.count("ready")
     if ready < len(states):
-        told = f"{ready} of {len(states)} tables are ready"
-        raise Refused("not_ready", told, "ask again soon; how each stands is at /tables")
+        message = f"{ready} of {len(states)} tables are ready"
+        raise Refused("not_ready", message, "ask again soon; how each stands is at /tables")
     why = next(filter(None, others), None)
     if why is not None:
         raise Refused("not_ready", why)

@@ -101,10 +101,10 @@ class Writes:
             jobs = self._waiting_jobs()
             outcomes = iter(self._written([write for each in jobs for write in each.writes]))
             for each in jobs:
-                told = [next(outcomes) for _ in each.writes]
+                own_outcomes = [next(outcomes) for _ in each.writes]
                 # Whoever asked may be gone, and the loop with it.
                 with suppress(RuntimeError):
-                    each.loop.call_soon_threadsafe(_tell, each.done, told)
+                    each.loop.call_soon_threadsafe(_tell, each.done, own_outcomes)
 
     def _opened(self) -> Writer:
         return Writer(self._connection, self._topic, patience_s=self._patience_s, meant=self._meant)
@@ -197,8 +197,8 @@ def _not_acknowledged(failure: LastwordError, done: int, of: int) -> Refused:
     if isinstance(failure, BadInput):
         return Refused("value_too_large", f"{count}: larger than the topic's max.message.bytes")
     if isinstance(failure, NotEnoughReplicas):
-        told = f"{count}: NotEnoughReplicas: fewer replicas are in sync than the topic's min.insync.replicas"
-        return Refused("not_enough_replicas", told)
+        message = f"{count}: NotEnoughReplicas: fewer replicas are in sync than the topic's min.insync.replicas"
+        return Refused("not_enough_replicas", message)
     if isinstance(failure, NotFound | TopicChanged):
         became = "deleted" if isinstance(failure, NotFound) else "deleted, and another may be there under its name"
         return Refused("topic_changed", f"{count}: the topic of this table was {became}")
