@@ -293,7 +293,7 @@ def test_a_change_that_the_cluster_refuses_changes_nothing_and_is_told_from_one_
 ) -> None:
     make_topic(connection, topic_name)
 
-    with pytest.raises(AlterRefused, match=r"can't set segment.ms=1000, min.cleanable.dirty.ratio=7"):
+    with pytest.raises(AlterRefused, match=r"can't set segment.ms=1000, set min.cleanable.dirty.ratio=7"):
         alter_settings(connection.admin(), topic_name, {"segment.ms": "1000", "min.cleanable.dirty.ratio": "7"})
 
     assert set_on_topic(connection, topic_name) == {"cleanup.policy": "compact"}

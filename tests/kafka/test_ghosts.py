@@ -331,7 +331,7 @@ def test_where_tombstones_live_for_no_time_a_partition_is_not_read_again_for_eve
         for _ in range(8):
             with aborted_transaction(connection, topic_name, records=1):
                 pass
-            eventually(lambda: sweeps)
+            eventually(lambda: len(sweeps) > 0)
         assert len(sweeps) <= 2
 
 

@@ -184,7 +184,7 @@ def test_a_worker_that_keeps_its_id_sees_that_the_changelog_was_made_again(
     delete_topic(connection, task.changelog)
     create_topic(connection, task.changelog, partitions=2)
 
-    with pytest.raises(SourceGap, match="was deleted or emptied while it was written to"):
+    with pytest.raises(SourceGap, match="was deleted or emptied while the pipeline wrote to it"):
         run(task, [Share(1, 4, 5, first["offset"])], batch(valid(4, (0, b"b"))))
 
 

@@ -96,8 +96,8 @@ def test_a_key_that_was_typed_or_came_as_json_can_be_read_back(name: str, text: 
     [
         ("string", "\0abcd", "the string codec can't read this key back (schema registry frame, schema id 1633837924"),
         ("string", "a\ud800", "is not valid Unicode text"),
-        ("json", {1: "a"}, "the key \"{1: 'a'}\" is read back as \"{'1': 'a'}\": use that form"),
-        ("json", [{"a": {2: 0}}], "is read back as"),
+        ("json", {1: "a"}, "the key \"{1: 'a'}\" comes back from JSON as \"{'1': 'a'}\": give it like that"),
+        ("json", [{"a": {2: 0}}], "comes back from JSON as"),
         ("json", "a\ud800", "not a JSON value"),
         ("json", float("nan"), "not a JSON value"),
         ("int", 2**63, "does not fit into 8 bytes"),
@@ -153,7 +153,7 @@ def test_what_json_can_not_carry_is_refused_and_not_changed(value: object) -> No
 
 
 def test_invalid_json_typed_by_a_person_is_refused_with_the_hint() -> None:
-    with pytest.raises(BadInput, match="'hello' is not JSON: quote text as '\"hello\"', or use --value-codec string"):
+    with pytest.raises(BadInput, match="'hello' is not JSON: quote text as '\"hello\"', or use the string codec"):
         CODECS["json"].parse("hello")
 
 

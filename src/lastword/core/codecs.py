@@ -124,7 +124,9 @@ class _Json(Codec):
         raw = self.encode(key)
         read = self._read_back(raw)
         if not _is_same(read, key):
-            raise BadInput(f"the key {_shortened(str(key))} is read back as {_shortened(str(read))}: use that form")
+            raise BadInput(
+                f"the key {_shortened(str(key))} comes back from JSON as {_shortened(str(read))}: give it like that"
+            )
         return raw
 
     def parse(self, text: str) -> bytes:
@@ -132,7 +134,7 @@ class _Json(Codec):
         try:
             return self.to_json(raw)
         except DecodeError:
-            hint = f"quote text as '{json.dumps(text)}', or use --value-codec string"
+            hint = f"quote text as '{json.dumps(text)}', or use the string codec (--value-codec, --key-codec)"
             raise BadInput(f"{_shortened(text)} is not JSON: {hint}") from None
 
     def to_json(self, raw: bytes) -> bytes:

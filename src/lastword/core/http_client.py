@@ -58,7 +58,8 @@ class Address:
             raise BadInput(f"{text!r} is no address of a server: {_LIKE}")
         if parts.query or parts.fragment or parts.username is not None or not text.isascii():
             # The text itself is not shown: there may be a password in it.
-            raise BadInput(f"an address of {host} has more than a server and a table: {_LIKE}")
+            extra = "a user, a password, a ?query, a #fragment or a letter outside ASCII"
+            raise BadInput(f"the address of {host} has {extra}: {_LIKE}")
         return cls(
             scheme=parts.scheme,
             host=host,

@@ -89,7 +89,7 @@ class Front:
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
-            raise BadInput(f"--port {self.port}: from 1 to 65535, or 0 for a free one")
+            raise BadInput(f"--port {self.port}: give 1 to 65535, or 0 for a free port")
         try:
             is_public = not ip_address(self.host).is_loopback
         except ValueError:
@@ -190,7 +190,10 @@ def _check_short_names(wanted: Sequence[TableToServe], guests: Sequence[Guest]) 
     taken = first_segments([*ROUTES, *guest_routes(guests)])
     for each in wanted:
         if each.short and each.name in taken:
-            raise BadInput(f"the table {each.name!r} can't have short routes: other paths begin with /{each.name}")
+            raise BadInput(
+                f"the table {each.name!r} can't have short routes, because other paths begin with /{each.name}: "
+                "choose another name, or leave out short=true"
+            )
 
 
 def _check_distinct(what: str, given: Sequence[str]) -> None:

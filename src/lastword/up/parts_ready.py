@@ -38,6 +38,7 @@ def await_ready(
             raise NotReady("ended by another command: run  lastword up  again")
         if seconds > within_s:
             log = upkeep.part(name).log
-            raise NotReady(f"{name} is not ready after {seconds:.0f} s and goes on: see {log} and  lastword status")
+            late = f"{name} is not ready after {seconds:.0f} s, and keeps starting"
+            raise NotReady(f"{late}: watch it with  lastword status; its log is {log}")
         on_progress(f"waiting for {name}: {seconds:.0f} s")
         time.sleep(_LOOK_EVERY_S)

@@ -41,7 +41,7 @@ def requested_spec(name: str, folder: Path, known: ClusterSpec | None, request: 
     """
     brokers, port = request.brokers, request.port
     if brokers is not None and not 1 <= brokers <= _MOST_BROKERS:
-        raise BadInput(f"--brokers {brokers}: from 1 to {_MOST_BROKERS}")
+        raise BadInput(f"--brokers {brokers}: give 1 to {_MOST_BROKERS}")
     if known is None:
         return ClusterSpec(
             name=name,
@@ -92,7 +92,7 @@ def _settings(known: Mapping[str, str], requested: Mapping[str, str] | None) -> 
 def _broker_specs(count: int, first_port: int) -> tuple[BrokerSpec, ...]:
     chosen = range(first_port, first_port + count) if first_port else ()
     if not all(1 <= port <= 65535 for port in chosen):
-        raise BadInput(f"--port {first_port}: from 1 to {65536 - count}, or 0 for free ones")
+        raise BadInput(f"--port {first_port}: for {count} broker(s) give 1 to {65536 - count}, or 0 for free ports")
     with PortPicker(but_not=chosen) as ports:
         return tuple(
             BrokerSpec(node_id=i + 1, port=chosen[i] if chosen else ports.free(), controller_port=ports.free())

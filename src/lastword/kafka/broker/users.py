@@ -52,7 +52,9 @@ class ClusterUser:
 
 def check_user_name(name: str) -> None:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", name):
-        raise BadInput(f"user name {name!r}: use letters, digits, '-', '_' and '.', at most 100, no sign in front")
+        raise BadInput(
+            f"user name {name!r}: use at most 100 letters, digits, '-', '_' and '.', and start with a letter or digit"
+        )
     if name in _TAKEN:
         raise BadInput(f"user name {name!r}: the cluster uses this one itself; take another")
 

@@ -56,7 +56,7 @@ class Connection:
         for name, value in LAW.items():
             setting = str(self.properties.get(name, value)).lower()
             if setting not in (value, {"all": "-1"}.get(value, value)):
-                raise BadInput(f"client setting {name}={setting}: lastword always uses {name}={value}; remove the line")
+                raise BadInput(f"client setting {name}={setting}: lastword always uses {name}={value}; remove it")
 
     def admin(self) -> AdminClient:
         return _client(AdminClient, self._settings({}))

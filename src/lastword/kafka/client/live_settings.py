@@ -120,9 +120,9 @@ def alter_settings(admin: AdminClient, topic: str, changes: Mapping[str, str | N
         error = failure.args[0]
         if error.code() in _REFUSALS:
             changed = ", ".join(
-                f"{name}={value}" if value is not None else f"no {name}" for name, value in changes.items()
+                f"set {name}={value}" if value is not None else f"reset {name}" for name, value in changes.items()
             )
-            raise AlterRefused(f"{topic}: can't set {changed} ({error.str()}): {_REFUSALS[error.code()]}") from None
+            raise AlterRefused(f"{topic}: can't {changed} ({error.str()}): {_REFUSALS[error.code()]}") from None
         raise translated(failure, f"settings of {topic}") from None
     _await_spread(admin, topic, changes)
 

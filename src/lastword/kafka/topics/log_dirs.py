@@ -77,9 +77,9 @@ def kafka_python_settings(properties: Properties) -> dict[str, Any]:
         elif name == _HOST_CHECK:
             settings["ssl_check_hostname"] = str(value).lower() != "none"
         elif name.startswith(("ssl.", "sasl.", "enable.ssl.")):
-            raise LastwordError(f"the client setting {name} can't be used to ask for log directories")
+            raise LastwordError(f"the client that asks for sizes does not know the setting {name}")
     if settings.get("sasl_mechanism") == "OAUTHBEARER":
-        raise LastwordError("log directories can't be asked for with sasl.mechanism=OAUTHBEARER")
+        raise LastwordError("the client that asks for sizes can't use sasl.mechanism=OAUTHBEARER")
     return settings
 
 

@@ -61,7 +61,7 @@ def create_topic(
     checked = validated({CLEANUP_POLICY: "compact", **(settings or {})})
     partitions = DEFAULT_PARTITIONS if partitions is None else partitions
     if not 1 <= partitions <= MOST_PARTITIONS:
-        raise BadInput(f"topic {name!r} with {partitions} partitions: it takes from 1 to {MOST_PARTITIONS}")
+        raise BadInput(f"topic {name!r} with {partitions} partitions: a topic can have 1 to {MOST_PARTITIONS}")
     admin = connection.admin()
     brokers = len(connection.reach(admin).brokers)
     replication = min(DEFAULT_REPLICATION, brokers) if replication is None else replication
@@ -166,7 +166,7 @@ def _refuse_no_change(name: str, settings: Mapping[str, str], reset: tuple[str, 
 
 def _refuse_partitions(name: str, now: int, wanted: int) -> None:
     if wanted > MOST_PARTITIONS:
-        raise BadInput(f"topic {name!r} with {wanted} partitions: it takes from 1 to {MOST_PARTITIONS}")
+        raise BadInput(f"topic {name!r} with {wanted} partitions: a topic can have 1 to {MOST_PARTITIONS}")
     if wanted < now:
         raise BadInput(
             f"topic {name!r} has {now} partitions and Kafka can't take any away: make a new topic with {wanted} and "

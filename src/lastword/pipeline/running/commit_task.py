@@ -47,6 +47,8 @@ REPORT = pyarrow.schema(
 )
 REPORT_SQL = "partition int, offset bigint, progress binary, records bigint, newest_ms bigint"
 
+_RESTORE = "restore the topic, or start the pipeline again and accept that results are written twice"
+
 
 @dataclass(frozen=True, kw_only=True)
 class CommitTask:
@@ -212,7 +214,7 @@ class _PartitionWork:
         except PositionGone:
             stored = None
         if stored is None:
-            raise SourceGap(f"{task.changelog}[{partition}] has lost its records: was the topic deleted or emptied?")
+            raise SourceGap(f"{task.changelog}[{partition}] has lost its records: {_RESTORE}")
         refuse_newer(task.app, stored.progress, task.generation)
         return stored
 
@@ -225,7 +227,9 @@ class _PartitionWork:
         record = progress_record(task.changelog, partition, progress)
         offset = self._transactions.write(self._buffer.outgoing(), record)
         if offset <= self._stored.offset:
-            raise SourceGap(f"{task.changelog}[{partition}] was deleted or emptied while it was written to")
+            raise SourceGap(
+                f"{task.changelog}[{partition}] was deleted or emptied while the pipeline wrote to it: {_RESTORE}"
+            )
         self._records += self._buffer.records
         self._known = StoredProgress(progress=progress, offset=offset)
         self._buffer = TransactionBuffer(task.output_topics, partition, self._share.blame)

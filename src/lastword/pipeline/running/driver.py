@@ -295,5 +295,7 @@ def _naming_lost_jvm(what: str) -> Iterator[None]:
             yield
     except (LastwordError, OSError):
         if jvm_has_ended():
-            raise SparkEnded(f"{what}: Spark's JVM has ended: start it again, and it continues where it was") from None
+            raise SparkEnded(
+                f"{what} stopped, because Spark's JVM has ended: start the pipeline again to continue"
+            ) from None
         raise

@@ -1,4 +1,7 @@
-"""Change streams: a bounded number of them, and for each table that someone listens to one broadcast."""
+"""Change streams: a bounded number of them, and one broadcast for each table that a client listens to.
+
+A client that resumes gets what it missed from `subscription`.
+"""
 
 from __future__ import annotations
 

@@ -102,11 +102,11 @@ class ServedCluster:
         if not look.is_local:
             raise not_local()
         if self._watch.state == "away":
-            raise Refused("not_ready", "the cluster is away", "ask again soon; how it stands is at /cluster")
+            raise Refused("not_ready", "the cluster is away", "ask again soon; its status is at /cluster")
         if is_compacted(topic) is False:
             policy = cleanup_policy(topic)
             hint = f"change it with  lastword topic alter {name} --set cleanup.policy=compact"
-            raise Refused("not_compacted", f"its cleanup.policy is {policy or 'empty'}, so nothing of it is", hint)
+            raise Refused("not_compacted", f"cleanup.policy={policy or ''}: Kafka never compacts this topic", hint)
         if topic.start_to_end is None:
             message = "how much it has is not known: a partition has no leader, or did not answer"
             raise Refused("not_ready", message, "ask again soon; the status of its partitions is at the topic")
@@ -124,7 +124,7 @@ class ServedCluster:
         self._watch.asked()
         look = self._watch.last
         if look is None:
-            raise Refused("not_ready", "the cluster was not seen yet", "ask again soon; how it stands is at /cluster")
+            raise Refused("not_ready", "the cluster was not seen yet", "ask again soon; its status is at /cluster")
         if name not in look.cluster.topics:
             raise Refused("no_such_topic", "the cluster has no topic of this name")
         return look, look.cluster.topics[name]

@@ -65,7 +65,11 @@ ERROR_CODES: dict[str, ErrorCode] = {
         "send one of the server's as the header  Authorization: Bearer TOKEN",
     ),
     "forbidden": ErrorCode(403, "The token may read and not write.", "use one that may write"),
-    "cross_origin": ErrorCode(403, "A browser writes for a page of another site.", "send it without a browser"),
+    "cross_origin": ErrorCode(
+        403,
+        "A browser writes for a page of another address: `Origin` or `Sec-Fetch-Site` does not match `Host`.",
+        "open the console at this server's own address, or write without a browser; a proxy must pass Host on",
+    ),
     "bad_host": ErrorCode(
         403,
         "The header `Host` is not a loopback name.",

@@ -39,4 +39,4 @@ def check_origin(headers: RequestHeaders) -> None:
     is_foreign = origin is not None and origin.partition("://")[2] != headers.get("host")
     # A browser says so also where it sends no origin. Of the same site is any other port of this machine, too.
     if is_foreign or site not in _OUR_SITES:
-        raise Refused("cross_origin", "a page of another site may not write here")
+        raise Refused("cross_origin", "a browser sent this write for a page of another address")

@@ -38,4 +38,4 @@ class Limits:
     def __post_init__(self) -> None:
         for field in fields(self):
             if getattr(self, field.name) <= 0:
-                raise BadInput(f"{field.name}={getattr(self, field.name)}: more than 0")
+                raise BadInput(f"{field.name}={getattr(self, field.name)}: must be more than 0")

@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lastword.core.errors import BadInput
-from lastword.spark.query.statements import Statement, plan_nodes
+from lastword.spark.query.statements import Statement, plan_nodes, words_of
 from lastword.spark.session.catalyst import class_name, items
 from lastword.spark.session.pyspark_private import session_state
 
@@ -78,7 +78,7 @@ class Reach:
         for node in statement.nodes:
             kind = class_name(node)
             if kind not in _OPERATORS:
-                raise _refused(f"{kind} in it")
+                raise _refused(words_of(kind))
             if kind == "UnresolvedRelation":
                 _check_options(node.options())
             if kind in ("UnresolvedRelation", "UnresolvedTableOrView", "UnresolvedFunctionName"):
@@ -99,7 +99,7 @@ class Reach:
             kind = class_name(node)
             is_source = not node.children().size() and kind not in _SOURCES
             if is_source and not (self.allow_files and kind in _FILE_SOURCES):
-                raise _refused(f"{kind} in it")
+                raise _refused(words_of(kind))
             for expression in _expressions(node, but_for="plan"):
                 self._check_class(expression["class"])
 

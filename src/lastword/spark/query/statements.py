@@ -76,7 +76,7 @@ def parsed(spark: SparkSession, query: str) -> Statement:
     for node in nodes:
         is_informational = node is plan and class_name(node) in _INFORMATIONAL
         if not is_informational and any(is_java_instance(spark, node, kind) for kind in _ACTS):
-            raise _refused(_words(class_name(node)))
+            raise _refused(words_of(class_name(node)))
     return Statement(plan=plan, nodes=nodes)
 
 
@@ -119,7 +119,7 @@ def _inner(plan: Any) -> Any:
     return getattr(plan, name)() if name else None
 
 
-def _words(name: str) -> str:
+def words_of(name: str) -> str:
     """INSERT INTO, for InsertIntoStatement."""
     words = re.findall("[A-Z][a-z]+", name)
     return " ".join(word.upper() for word in words if word not in ("Statement", "Command"))

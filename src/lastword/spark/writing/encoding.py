@@ -86,7 +86,10 @@ class Encoding:
             return _column(frame, self.value)
         if self.value is None:
             if isinstance(self.key, Column):
-                raise BadInput("value=None is all columns but the key, and the key is an expression: give key its name")
+                raise BadInput(
+                    "value=None means every column except the key, so the key must be the name of a column: "
+                    "add the key as a column and give its name, or name the value"
+                )
             # As Spark finds the key: ID is the column id.
             besides = {self.key.lower(), HEADERS} if has_headers(frame) else {self.key.lower()}
             names = [name for name in frame.columns if name.lower() not in besides]
