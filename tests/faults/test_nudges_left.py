@@ -14,10 +14,13 @@ from typing import Any
 import pytest
 
 from lastword.core.clock import now_ms
+from lastword.core.errors import ClusterUnreachable, LastwordError
 from lastword.core.record import NUDGE_KEY
+from lastword.kafka.broker.local_cluster import LocalCluster
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import alter_settings, settings_now, topic_identity
-from lastword.kafka.compaction.journal import claimed
+from lastword.kafka.client.reading import log_bounds
+from lastword.kafka.compaction.journal import JournalEntry, SettingChange, claimed, put_back, restore_left_behind
 from lastword.kafka.compaction.nudge import nudge, nudger, roll_rule
 from lastword.kafka.compaction.on_demand import Compaction, compact_topic
 from support.command_line import CommandLine
@@ -160,6 +163,67 @@ def test_nothing_of_ours_is_left_where_no_record_may_be_stamped_in_the_past(
     assert (bounds["alter"], bounds["abort"], bounds["recount"]) == ("0", "600000", "0")
     assert [p.after.records for p in compaction.partitions] == [1] * 50
     assert_nothing_of_ours_is_left(connection, topic_name, compaction)
+
+
+def test_no_nudge_is_written_where_the_topic_might_refuse_its_marker(
+    connection: Connection, topic_name: str, tmp_path: Path
+) -> None:
+    make_topic(connection, topic_name)
+    write(connection, topic_name, [("a", "1"), ("a", "2")])
+    admin = connection.admin()
+    bound = "message.timestamp.before.max.ms"
+    ends = log_bounds(connection, topic_name)
+
+    def lower_the_bound(step: str) -> None:
+        if step == "nudge":
+            alter_settings(admin, topic_name, {bound: "5"})
+
+    with pytest.raises(LastwordError, match=f"someone lowered {bound} meanwhile: compact it again"):
+        compact_topic(connection, topic_name, home=tmp_path, at_step=lower_the_bound)
+
+    assert log_bounds(connection, topic_name) == ends
+    # The bound is someone else's; the settings that the compaction changed are put back.
+    now = settings_now(admin, topic_name)
+    assert (now[bound].on_topic, now["segment.ms"].on_topic) == ("5", None)
+
+
+@pytest.mark.long
+def test_the_bound_stays_raised_until_it_is_known_that_no_marker_is_on_its_way(
+    fragile: LocalCluster, topic_name: str, tmp_path: Path
+) -> None:
+    connection = fragile.connection
+    make_topic(connection, topic_name)
+    write(connection, topic_name, [("a", "1"), ("a", "2")])
+    admin = connection.admin()
+    bound = "message.timestamp.before.max.ms"
+    alter_settings(admin, topic_name, {bound: "0"})
+
+    def stop_the_broker(step: str) -> None:
+        if step == "restore":
+            fragile.stop()
+
+    with pytest.raises(ClusterUnreachable, match=f"until the next lastword command .* keeps .*{bound}=600000"):
+        compact_topic(connection, topic_name, home=tmp_path, at_step=stop_the_broker)
+
+    fragile.start()
+    reports: list[str] = []
+    assert [entry.topic for entry in restore_left_behind(connection, tmp_path, reports.append)] == [topic_name]
+    assert f"{topic_name}: {bound} put back from 600000 to 0" in reports
+    assert settings_now(connection.admin(), topic_name)[bound].value == "0"
+
+
+def test_a_setting_that_this_kafka_does_not_have_is_not_put_back(connection: Connection, topic_name: str) -> None:
+    make_topic(connection, topic_name)
+    admin = connection.admin()
+    entry = JournalEntry(
+        cluster_id="c",
+        topic=topic_name,
+        topic_id=topic_identity(admin, topic_name),
+        changes={"message.timestamp.difference.max.ms": SettingChange(before="0", during="600000")},
+    )
+    assert put_back(admin, entry).left_alone == (
+        f"{topic_name}: this Kafka has no setting message.timestamp.difference.max.ms: nothing to put back",
+    )
 
 
 @pytest.mark.long

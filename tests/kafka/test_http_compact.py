@@ -124,8 +124,8 @@ def test_while_one_runs_no_other_begins_and_its_end_puts_the_settings_back(
     begin(compacting, connection, topic_name)
 
     def step() -> str | None:
-        json_answer = of(compacting, topic_name)
-        return None if json_answer is None else json_answer.step
+        status = of(compacting, topic_name)
+        return None if status is None else status.step
 
     eventually(lambda: step() == "wait")
     with pytest.raises(Refused, match=f"{topic_name} is being compacted") as refused:
@@ -135,9 +135,9 @@ def test_while_one_runs_no_other_begins_and_its_end_puts_the_settings_back(
 
     compacting.close()
 
-    json_answer = of(compacting, topic_name)
-    assert json_answer is not None
-    assert (json_answer.state, json_answer.why, ended) == ("failed", "the server was stopped", [topic_name])
+    status = of(compacting, topic_name)
+    assert status is not None
+    assert (status.state, status.why, ended) == ("failed", "the server was stopped", [topic_name])
     assert set_on_topic(connection, topic_name) == settings
     assert "compacting" not in {thread.name for thread in threading.enumerate()}
 
@@ -148,9 +148,9 @@ def test_a_failure_is_told_in_words_without_an_address(connection: Connection, t
     begin(compacting, connection, topic_name)
     eventually(lambda: bool(ended))
     compacting.close()
-    json_answer = of(compacting, topic_name)
-    assert json_answer is not None
-    assert (json_answer.state, json_answer.why) == ("failed", "the topic is gone")
+    status = of(compacting, topic_name)
+    assert status is not None
+    assert (status.state, status.why) == ("failed", "the topic is gone")
 
 
 def test_a_topic_that_is_made_anew_was_not_compacted_yet(connection: Connection, served: Running, topic: str) -> None:

@@ -301,3 +301,16 @@ def test_a_row_of_another_form_than_the_router_knows_is_a_mistake() -> None:
                 )
             ]
         )
+
+
+def test_two_rows_for_one_method_of_a_path_are_a_mistake() -> None:
+    (metrics,) = (route for route in ROUTES if route.path == "/metrics")
+    with pytest.raises(ValueError, match="two routes for GET /metrics"):
+        router(others=[metrics])
+
+
+def test_changes_of_all_tables_where_none_is_served_are_refused() -> None:
+    service = Service([], LIMITS)
+    answer = ask(service, "/changes")
+    assert (answer.status, answer.code) == (404, "no_such_table")
+    service.close()

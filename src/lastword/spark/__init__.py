@@ -6,6 +6,7 @@ first query, which leaves the class archive that later starts use.
 
 from __future__ import annotations
 
+from lastword.kafka.client.connection import Connection
 from lastword.spark.reading.fold import merge, newest_per_key
 from lastword.spark.reading.records import read_changes, read_records
 from lastword.spark.reading.table import read_table
@@ -14,6 +15,7 @@ from lastword.spark.session.shutdown import stop
 from lastword.spark.writing.write_table import Written, write_table
 
 __all__ = [
+    "Connection",
     "Written",
     "merge",
     "newest_per_key",

@@ -23,7 +23,7 @@ _LOOK_EVERY_S = 0.2
 
 
 class _StatusRow(msgspec.Struct):
-    value: PipelineStatus
+    value: msgspec.Raw
 
 
 class TeamsScenario:
@@ -97,6 +97,8 @@ class TeamsScenario:
     def _pipeline_status(self) -> PipelineStatus | None:
         """None while the server or the pipeline does not say it."""
         try:
-            return self._server.get(f"/tables/{self._plan.status}/rows/{self._plan.app}", {}, _StatusRow).value
+            row = self._server.get(f"/tables/{self._plan.status}/rows/{self._plan.app}", {}, _StatusRow)
         except (ServerUnreachable, ServerRefused):
             return None
+        # A row that is no status is replaced by the pipeline as soon as it runs.
+        return PipelineStatus.from_json(bytes(row.value))

@@ -15,9 +15,19 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
 from lastword.core.clock import now_ms
+from lastword.core.errors import LastwordError
 from lastword.kafka.client.connection import Connection
+from lastword.kafka.client.live_settings import settings_now
 from lastword.kafka.compaction.census import Census
-from lastword.kafka.compaction.nudge import RollRule, gone, newest_timestamps_ms, nudge, nudger, peeker
+from lastword.kafka.compaction.nudge import (
+    RollRule,
+    bounds_in_the_way,
+    gone,
+    newest_timestamps_ms,
+    nudge,
+    nudger,
+    peeker,
+)
 
 # The first nudge can be too early: a broker may learn of the changed settings after it has taken the nudge.
 _SECOND_NUDGE_AFTER_S = 5.0
@@ -134,6 +144,9 @@ class Cleaning:
     def _nudge(self, producer: Producer, due: Mapping[int, _Turn]) -> None:
         """Nudges the partitions, with a roll where a marker alone did not help and timestamps lie in the future."""
         self.at_step("nudge")
+        if lowered := bounds_in_the_way(settings_now(self.admin, self.topic)):
+            # A marker that the topic refuses leaves the transaction open until the broker restarts.
+            raise LastwordError(f"{self.topic}: someone lowered {', '.join(lowered)} meanwhile: compact it again")
         newest_ms = newest_timestamps_ms(self.admin, self.topic, due)
         at_ms = now_ms()
         ahead = [p for p, turn in due.items() if turn.nudges > 0 and self.rule.is_far_ahead(newest_ms[p], at_ms)]

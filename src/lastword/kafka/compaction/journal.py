@@ -152,6 +152,9 @@ def put_back(admin: AdminClient, entry: JournalEntry) -> PutBack:
     back: dict[str, str | None] = {}
     restored, left_alone = [], []
     for name, change in entry.changes.items():
+        if name not in present:
+            left_alone.append(f"{entry.topic}: this Kafka has no setting {name}: nothing to put back")
+            continue
         value = present[name].on_topic
         if value == change.during:
             restored.append(f"{entry.topic}: {name} put back from {value} to {change.before or 'the default'}")

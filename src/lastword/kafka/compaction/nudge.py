@@ -269,7 +269,7 @@ def _explained(topic: str, producer: Producer | None = None) -> Iterator[None]:
                 f"{_TRANSACTION_TIMEOUT_MS // 1000} s: try again later"
             ) from None
         # A stuck transaction does not mean that the cluster is away: ask the cluster.
-        if producer is not None and code in _STANDSTILL and _answers(producer):
+        if producer is not None and code in _STANDSTILL and _answers(producer, topic):
             raise LastwordError(
                 f"nudging {topic}: the cluster is up, but does not go on with the transaction "
                 f"{transactional_id(topic)}: try again; if it stays so, the log of the broker that coordinates it says "
@@ -278,9 +278,10 @@ def _explained(topic: str, producer: Producer | None = None) -> Iterator[None]:
         raise translated(failure, f"nudging {topic}") from None
 
 
-def _answers(producer: Producer) -> bool:
+def _answers(producer: Producer, topic: str) -> bool:
+    """Whether the cluster is there, with a leader for every partition of the topic."""
     try:
-        producer.list_topics(timeout=_SIGN_OF_LIFE_S)
+        found = producer.list_topics(topic, timeout=_SIGN_OF_LIFE_S).topics[topic]
     except KafkaException:
         return False
-    return True
+    return found.error is None and all(partition.leader >= 0 for partition in found.partitions.values())

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +49,7 @@ STEPS = ("look", "count", "journal", "alter", "nudge", "abort", "wait", "restore
 _SEGMENT_MS = 1_000
 # Spelled as the broker shows it, or it would look like another value.
 _DIRTY_RATIO = "0.0"
+_BOUND_SPREAD_S = 1.0
 _NOTHING_CLEANED = CleaningResult(through=set(), swept=set(), left_until_ms={})
 
 
@@ -277,10 +277,19 @@ class _CompactionJob:
         claim.write_left(self.topic_id, claim.left(self.topic_id) | {p for p in work if work[p].needs_nudge})
         # Also when no setting changes: the command that finds the entry ends the transaction that we may leave open.
         claim.write(entry)
+        steps: list[str] = []
+
+        def at_step(step: str) -> None:
+            steps.append(step)
+            self.at_step(step)
+
         try:
             self.at_step("alter")
             if entry.changes:
                 alter_settings(self.admin, self.topic, {name: c.during for name, c in entry.changes.items()})
+            if bounds_in_the_way(self.settings):
+                # A leader applies a setting a moment after the cluster shows it, and must not refuse a marker.
+                time.sleep(_BOUND_SPREAD_S)
             cleaning = Cleaning(
                 connection=self.connection,
                 admin=self.admin,
@@ -288,21 +297,20 @@ class _CompactionJob:
                 rule=self._rule,
                 delete_retention_ms=self._number("delete.retention.ms"),
                 min_lag_ms=self._number("min.compaction.lag.ms"),
-                at_step=self.at_step,
+                at_step=at_step,
                 check_wanted=self.check_wanted,
             )
             return cleaning.run(work, before, timeout_s=self.timeout_s)
         finally:
-            self._restore(claim, entry, notes)
+            self._restore(claim, entry, notes, has_nudged="nudge" in steps)
 
-    def _restore(self, claim: TopicClaim, entry: JournalEntry, notes: list[str]) -> None:
+    def _restore(self, claim: TopicClaim, entry: JournalEntry, notes: list[str], *, has_nudged: bool) -> None:
         self.at_step("restore")
         try:
-            if bounds_in_the_way(self.settings):
-                # No marker may be on its way when the bound is back, and an abort does not wait for its markers.
-                # If no new nudger can be made, waiting does not help.
-                with suppress(LastwordError):
-                    nudger(self.connection, self.topic)
+            if has_nudged and bounds_in_the_way(self.settings):
+                # No marker may be on its way when the bound is back, and an abort does not wait for its markers. A new
+                # nudger waits for them. Without one the bound stays, and so does the journal's entry.
+                nudger(self.connection, self.topic)
             notes.extend(put_back(self.admin, entry).left_alone)
         except NotFound:
             notes.append(f"{self.topic} was deleted meanwhile")

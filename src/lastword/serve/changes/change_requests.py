@@ -8,7 +8,7 @@ from typing import Any
 
 from lastword.serve.changes.change_streams import Stream, Streams
 from lastword.serve.changes.events import begins
-from lastword.serve.http.answers import Answer
+from lastword.serve.http.answers import Answer, Refused
 from lastword.serve.http.backpressure import Streamed
 from lastword.serve.http.queries import AllChangesQuery, ChangesQuery
 from lastword.serve.http.requests import Request
@@ -31,6 +31,8 @@ class ChangeRequests:
 
     async def of_several(self, request: Request, query: AllChangesQuery) -> Answer | Streamed:
         names = self._names if query.tables is None else query.tables.split(",")
+        if not names:
+            raise Refused("no_such_table", "no table is served here", "serve one with  lastword serve --table")
         return await self._begun(request, query, [self._table(name) for name in dict.fromkeys(names)], several=True)
 
     async def _begun(

@@ -191,6 +191,8 @@ def first_segments(routes: Iterable[Route[Any]]) -> frozenset[str]:
 def _endpoint(rows: list[Route[Any]], parts: Any) -> Endpoint:
     methods: dict[str, Bound] = {}
     for route in rows:
+        if route.method in methods:
+            raise ValueError(f"two routes for {route.method} {route.path}")
         bound = Bound(route, route.handler(parts), route.query())
         methods[route.method] = bound
         if route.method == "GET":

@@ -68,7 +68,7 @@ def session(
     if not isinstance(connection, Connection):
         raise BadInput(
             f"session({connection!r}): give a connection, like  "
-            'lastword.kafka.client.connection.Connection(bootstrap_servers="127.0.0.1:9092")'
+            'lastword.spark.Connection(bootstrap_servers="127.0.0.1:9092")'
         )
     given = checked(settings or {})
     master = checked_master(given.get("spark.master", master))
@@ -114,7 +114,7 @@ def connection_of(spark: SparkSession) -> Connection:
     """The cluster whose topics a session reads; BadInput for a session that lastword did not make."""
     connection = _connections.get(spark.sparkContext)
     if connection is None:
-        raise BadInput("this Spark session is not lastword's: make it with  lastword.spark.session.session(...)")
+        raise BadInput("this Spark session is not lastword's: make it with  lastword.spark.session(...)")
     return connection
 
 
