@@ -221,7 +221,7 @@ def test_a_key_that_its_codec_cannot_read_back_is_written_by_nobody(
             lambda: table.put_many([("\0abcd", 1)]),
             lambda: by_json.put({1: "a"}, 1),
         ):
-            with pytest.raises(LastwordError, match=r"read (this key )?back"):
+            with pytest.raises(LastwordError, match=r"read (this key )?back|comes back from JSON as"):
                 write()
         assert [row.key for row in table.scan()] == ["a"]
         # One that another program wrote can be removed.
