@@ -7,18 +7,23 @@ import fcntl
 import os
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 
-class ProcessFiles(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class ProcessFiles:
     """The lock that the process holds, and the file with its pid, which is trusted only while the lock is held."""
 
-    @property
-    def running(self) -> Path: ...
+    folder: Path
 
     @property
-    def pid(self) -> Path: ...
+    def running(self) -> Path:
+        return self.folder / "running.lock"
+
+    @property
+    def pid(self) -> Path:
+        return self.folder / "pid"
 
 
 def is_running(files: ProcessFiles) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 from lastword.core.durable import write_durably
 from lastword.core.errors import LastwordError
 from lastword.core.home import private_folder
+from lastword.processes.process_lock import ProcessFiles
 
 SUPERVISOR = "supervisor"
 OWNER_LOCK = "owner.lock"
@@ -28,22 +29,12 @@ LASTWORD = (sys.executable, "-m", "lastword")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartFiles:
-    """The files of one process."""
-
-    folder: Path
+class PartFiles(ProcessFiles):
+    """The files of one part."""
 
     @property
     def log(self) -> Path:
         return self.folder / "log"
-
-    @property
-    def running(self) -> Path:
-        return self.folder / "running.lock"
-
-    @property
-    def pid(self) -> Path:
-        return self.folder / "pid"
 
     @property
     def health(self) -> Path:

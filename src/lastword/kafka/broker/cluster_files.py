@@ -27,6 +27,7 @@ from lastword.core.errors import BadInput, BrokerFailed
 from lastword.core.home import private_folder
 from lastword.kafka.broker.broker_log import last_lines
 from lastword.kafka.broker.security import Security
+from lastword.processes.process_lock import ProcessFiles
 
 # Settings that tie the parts of a local cluster together: a change by hand would break the cluster.
 _OURS = ("process.roles", "node.id", "listeners", "advertised.listeners", "log.dir", "log.dirs", "metadata.log.dir")
@@ -58,10 +59,8 @@ class ClusterSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeFiles:
+class NodeFiles(ProcessFiles):
     """The files of one broker."""
-
-    folder: Path
 
     @property
     def properties(self) -> Path:
@@ -78,14 +77,6 @@ class NodeFiles:
     @property
     def logging(self) -> Path:
         return self.folder / "broker-logging.properties"
-
-    @property
-    def running(self) -> Path:
-        return self.folder / "running.lock"
-
-    @property
-    def pid(self) -> Path:
-        return self.folder / "pid"
 
     @property
     def data(self) -> Path:
