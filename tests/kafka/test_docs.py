@@ -14,13 +14,18 @@ from pathlib import Path
 import pytest
 
 from support.command_line import CommandLine
-from support.markdown_commands import Step, steps
+from support.markdown_commands import Step, files, steps
 from support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 # What `serve` takes unless it is told.
 USUAL = "127.0.0.1:8090"
-PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))] if steps(page)]
+# The tutorial starts its own cluster: test_tutorial.py runs it.
+PAGES = [
+    page
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    if steps(page) and page.name != "tutorial.md"
+]
 
 
 @pytest.fixture
@@ -86,6 +91,20 @@ def test_the_comparison_objects_to_another_output() -> None:
     assert not step.keeps("10\n")
     assert not Step(command="", promised="... records").keeps("15 rows")
     assert not Step(command="", promised="...\n15 records").keeps("a\nb\n16 records")
+
+
+def test_a_title_names_a_terminal_or_a_file(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        '```console title="Second"\n$ serve &\nready\n```\n```console title="Second"\na change\n```\n'
+        '```python title="follow.py"\nprint(1)\n```\n```console\n$ lastword get t k\nlastword: no key\n```\n'
+    )
+    served, changed, asked = steps(page)
+    assert served == Step(command="serve &", promised="ready", terminal="Second")
+    assert changed == Step(command="", promised="a change", terminal="Second")
+    assert (asked.terminal, asked.fails, served.fails) == ("", True, False)
+    assert not Step(command="", promised="lastword: warning: too short\ndone").fails
+    assert files(page) == {"follow.py": "print(1)\n"}
 
 
 def printed_by(page: str, alone: CommandLine, folder: Path) -> list[str]:
