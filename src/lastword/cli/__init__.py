@@ -2,9 +2,9 @@
 
 Only the module of the verb that was asked for is imported, so `lastword --help` loads neither Kafka nor Spark.
 
-Verbs are in `rows`, `local`, `spark` and `teams`, and in `serve`, `compare` and `demo`. They share `options` (parsers
-and common options), `cluster_choice` (which cluster a verb works on), `output` (tables, JSON, notes), `readable`
-(values as people read them) and `progress_line`. Exit codes belong to the errors: `core/errors.py`.
+Verbs are in `rows`, `local`, `spark`, `teams` and `completion`, and in `serve`, `compare` and `demo`. They share
+`options` (parsers and common options), `cluster_choice` (which cluster a verb works on), `output` (tables, JSON,
+notes), `readable` (values as people read them) and `progress_line`. Exit codes belong to the errors: `core/errors.py`.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "board": ("teams.board", "the board of the teams: badges, actions, numbers, and refused records"),
     "team": ("teams.team", "accounts for outside teams on a secure cluster"),
     "demo": ("demo", "scenarios that play themselves, and generated users"),
+    "completion": ("completion.completion", "a script with which bash, zsh or fish completes this command"),
 }
 
 _USAGE = """\
