@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 
 import lastword
-from lastword.core.errors import FellBehind
-from lastword.replica.watching import Watch
 
 
 def act_on(key: object, value: object) -> None:
@@ -21,7 +19,7 @@ def save(position: lastword.Position, place: Path) -> None:
     place.with_suffix(".new").replace(place)
 
 
-def started_over(replica: lastword.Replica, saved: Path) -> Watch[lastword.Row]:
+def started_over(replica: lastword.Replica, saved: Path) -> lastword.Watch[lastword.Row]:
     """A watch from now on, after acting on every existing row."""
     replica.wait_until_ready()
     watch = replica.watch()  # before the rows are read, so that no change between is missed
@@ -38,7 +36,7 @@ def follow(replica: lastword.Replica, saved: Path) -> None:
             for change in watch:
                 act_on(change.key, None if change.deleted else change.value)
                 save(watch.position, saved)
-        except FellBehind:
+        except lastword.FellBehind:
             continue  # too slow, but nothing is lost: continue from the saved position
         except lastword.HistoryLost:
             saved.unlink()  # the replica was rebuilt, or a delete may be missing: start again from the rows
