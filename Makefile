@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 LASTWORD := $(BIN)/lastword
 STAMP := $(VENV)/.installed
+# The generator of the site has its own environment, because it is large and only `make site` needs it.
+SITE_VENV := .venv-site
+SITE_STAMP := $(SITE_VENV)/.installed
 SOAK_ROUNDS ?= 10
 # The tests wait more than they work: three at a time keep two cores busy.
 WORKERS ?= 3
@@ -12,7 +15,7 @@ BOUNDED := $(BIN)/python -m pytest -o faulthandler_timeout=600 -o faulthandler_e
 # Of the tests on Kafka those that also run on a cluster that is locked; `make soak` takes them all.
 LOCKED := $(addprefix tests/kafka/test_,row_verbs.py groups.py)
 
-.PHONY: help setup up down test soak check bench docs screenshots lock clean
+.PHONY: help setup up down test soak check coverage bench docs site screenshots lock clean
 
 help:
 	@echo "make setup   the virtual environment .venv with the command lastword, the jars of Kafka and Spark, and both made ready"
@@ -20,11 +23,13 @@ help:
 	@echo "make down    end it all (the data is kept)"
 	@echo "make test    the tests, on real Kafka, real Spark and a real browser"
 	@echo "make check   lint, types, layers and unit tests (under a minute)"
+	@echo "make coverage  the unit tests, and which lines of each module they run"
 	@echo "make soak    the crash tests with their counts turned up"
 	@echo "make bench   the benchmarks, into docs/benchmarks.md"
 	@echo "make screenshots  every view of the console, light and dark, into docs/screenshots/"
 	@echo "make docs    write the generated pages of docs/ again"
-	@echo "make lock    resolve requirements.lock, the benchmarks' packages and the jar locks again"
+	@echo "make site    the documentation as a site, into site/; a dead link fails"
+	@echo "make lock    resolve requirements.lock, the packages of the site and the benchmarks and the jar locks again"
 	@echo "make clean   remove the virtual environment and caches"
 
 setup: $(STAMP)
@@ -66,6 +71,9 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 	$(BOUNDED) tests/unit --numprocesses 2
 
+coverage: $(STAMP)
+	$(BOUNDED) tests/unit --numprocesses 2 --cov --cov-report=term:skip-covered
+
 bench: setup
 	$(BIN)/python -m benchmarks all --write docs/benchmarks.md
 
@@ -75,15 +83,28 @@ screenshots: setup
 docs: $(STAMP)
 	$(BIN)/python scripts/write_docs.py
 
+$(SITE_STAMP): requirements-site.lock
+	@$(PYTHON) -m venv --clear $(SITE_VENV)
+	@$(SITE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-site.lock
+	@touch $(SITE_STAMP)
+
+site: $(STAMP) $(SITE_STAMP)
+	$(BIN)/python scripts/gather_pages.py build/pages
+	rm -rf site
+	$(SITE_VENV)/bin/zensical build --clean --strict
+	$(BOUNDED) tests/site -q
+
 lock: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.lock
+	$(BIN)/uv pip compile --group site --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements-site.lock
 	printf 'duckdb==2.0.0\nfastapi==0.162.4\nkafka-python==3.0.12\nlz4==4.4.5\nquixstreams==3.28.1\nuvicorn[standard]==0.54.0\n' | $(BIN)/uv pip compile - --universal \
 		--python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet \
 		--output-file benchmarks/alternatives/python.lock
 	$(BIN)/python scripts/lock_jars.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf $(VENV) $(SITE_VENV) site .coverage .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -63,10 +63,10 @@ def _arguments(parser: argparse.ArgumentParser) -> list[str]:
         if isinstance(action, argparse._SubParsersAction | argparse._HelpAction):
             continue
         name = ", ".join(action.option_strings) or str(action.metavar or action.dest).upper()
-        choices = "|".join(map(str, action.choices)) if action.choices else ""
+        choices = f"{{{','.join(map(str, action.choices))}}}" if action.choices else ""
         value = "" if action.nargs == 0 else choices or str(action.metavar or action.dest).upper()
         usage = f"{name} {value}" if action.option_strings and value else name
-        rows.append(f"| `{usage.replace('|', chr(92) + '|')}` | {(action.help or '').replace('|', chr(92) + '|')} |")
+        rows.append(f"| `{usage}` | {action.help or ''} |")
     return ["| argument | meaning |", "|---|---|", *rows, ""] if rows else []
 
 

@@ -159,5 +159,5 @@ ERROR_CODES: dict[str, ErrorCode] = {
 
 def error_codes_markdown() -> str:
     """The table of docs/http.md."""
-    rows = [f"| {each.status} | `{code}` | {each.meaning} |" for code, each in ERROR_CODES.items()]
-    return "\n".join(["| status | code | when |", "|---|---|---|", *rows])
+    rows = [f"| {each.status} | `{code}` | {each.meaning} | {each.hint} |" for code, each in ERROR_CODES.items()]
+    return "\n".join(["| status | code | when | usual hint |", "|---|---|---|---|", *rows])
