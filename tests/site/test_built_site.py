@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from gather_pages import PAGES, ROOT
+
 from support.documented_names import documented_names
 
 pytestmark = pytest.mark.long
