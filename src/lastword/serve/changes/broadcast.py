@@ -1,4 +1,4 @@
-"""The newest changes of one table as events, made once for everyone who listens.
+"""The newest changes of one table as events, made once for all subscribers.
 
 All listeners read the same bounded piece of the past, each from its own place: what one of them has not taken costs no
 memory of its own, and one whose place is no longer there has fallen behind.
@@ -34,7 +34,7 @@ from lastword.serve.http.answers import Refused, stopping
 # (a change, the position of the table after it) -> its event
 EventOf = Callable[[Change, str], bytes]
 
-# Listeners are woken at most this often: what comes in between goes out together.
+# The least time between two wake-ups of the subscribers: changes in between go out together.
 _PACE_S = 0.01
 _PIECE_BYTES = 64 * 1024
 _PIECE_PACE_S = 0.001
@@ -44,11 +44,11 @@ _log = logging.getLogger(__name__)
 
 
 def failed() -> Refused:
-    return Refused("table_failed", "the table can't go on by itself")
+    return Refused("table_failed", "the table failed and can't recover without help")
 
 
 class ListenerPlace(NamedTuple):
-    """Where a listener goes on: the number of the next piece, the position before it, and which building it is of."""
+    """Where a subscriber continues: the number of the next piece, the position before it, the build of the table."""
 
     number: int
     position: Position
@@ -62,16 +62,16 @@ class _Piece(NamedTuple):
 
 
 class Broadcast:
-    """Follows the table from its making to its close, in a thread of its own; the rest is for one event loop."""
+    """Follows the table in its own thread until `close`; the other methods are for one event loop."""
 
     def __init__(self, replica: Replica, event_of: EventOf, *, most_bytes: int) -> None:
         self._replica = replica
         self._event_of = event_of
         self._most_bytes = most_bytes
         self._loop = asyncio.get_running_loop()
-        # Called in the loop when there is something new, and now and then for nothing.
+        # Called in the event loop when there may be new events.
         self.subscribers: set[Callable[[], None]] = set()
-        # Why there will be no more, once that is so.
+        # Why no more events will come; None while they may.
         self.ended: Callable[[], Refused] | None = None
         self._background = BackgroundLoop(f"changes of {replica.topic}", self._run)
         self._watch = replica.changes(None, _as_it_is)
@@ -83,11 +83,11 @@ class Broadcast:
 
     @property
     def now(self) -> ListenerPlace:
-        """Where a listener begins who wants only what comes."""
+        """Where a subscriber begins that wants only new changes."""
         return self._now
 
     def holds(self, place: ListenerPlace) -> bool:
-        """Whether nothing after a place is lost already."""
+        """Whether every event after a place is still there."""
         with self._lock:
             return place.number >= self._first
 
@@ -100,7 +100,7 @@ class Broadcast:
             return self._pieces[index] if index < len(self._pieces) else None
 
     def close(self) -> None:
-        """Ends it for all listeners, after what they have not taken yet."""
+        """Ends the broadcast for all subscribers, once they have taken the events that are there."""
         self._background.ask_to_stop()
         self._watch.close()
         self.ended = self.ended or stopping
@@ -148,14 +148,14 @@ class Broadcast:
             if size >= _PIECE_BYTES:
                 self._add(b"".join(events), Position(upcoming))
                 self._tell_all()
-                # Many changes at once must not be gone before someone who is quick could take them.
+                # A burst of changes must not be dropped before a quick subscriber could take it.
                 self._background.rest(_PIECE_PACE_S)
                 events, size = [], 0
         self._add(b"".join(events), self._watch.position)
         self._tell_all()
 
     def _go_on(self) -> None:
-        """Watches again from where this was cut off, with what it missed read from Kafka."""
+        """Watches again from where it was cut off, and reads the missed changes from Kafka."""
         while not self._background.is_stopping:
             try:
                 self._watch = self._replica.changes(self._now.position, _as_it_is)
@@ -167,7 +167,7 @@ class Broadcast:
         return None
 
     def _start_over(self) -> None:
-        """Watches the table that was built, from its beginning, and tells those who knew the old one."""
+        """Watches a rebuilt table from its beginning, and sends a reset to the subscribers of the old one."""
         while not self._background.is_stopping:
             try:
                 self._watch = self._replica.changes(None, _as_it_is)
@@ -183,7 +183,7 @@ class Broadcast:
         with self._lock:
             number, _, old_building = self._now
             if not events:
-                # A quiet stretch: whoever begins here begins with the younger position.
+                # Nothing came: a new subscriber begins with the newer position.
                 self._now = self._now._replace(position=position)
                 return
             self._now = ListenerPlace(number + 1, position, old_building if building is None else building)
@@ -198,7 +198,7 @@ class Broadcast:
         self._tell_all()
 
     def _tell_all(self) -> None:
-        # The loop may be closed by now, and with it everyone who listened.
+        # The event loop may be closed by now, together with all subscribers.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._tell)
 

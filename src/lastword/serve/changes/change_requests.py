@@ -19,7 +19,7 @@ _CLIENT_LEFT = Answer(499, [], b"")
 
 
 class ChangeRequests:
-    """Used from one event loop; `table` gives the table of a name, or refuses."""
+    """Used from one event loop; `table` gives the table of a name, or raises Refused."""
 
     def __init__(self, streams: Streams, names: Collection[str], table: Callable[[str], ServedTable]) -> None:
         self._streams = streams
@@ -32,13 +32,13 @@ class ChangeRequests:
     async def of_several(self, request: Request, query: AllChangesQuery) -> Answer | Streamed:
         names = self._names if query.tables is None else query.tables.split(",")
         if not names:
-            raise Refused("no_such_table", "no table is served here", "serve one with  lastword serve --table")
+            raise Refused("no_such_table", "this server serves no table", "serve one with  lastword serve --table")
         return await self._begun(request, query, [self._table(name) for name in dict.fromkeys(names)], several=True)
 
     async def _begun(
         self, request: Request, query: ChangesQuery, tables: list[ServedTable], *, several: bool
     ) -> Answer | Streamed:
-        # A browser sends the header when it lost its stream and asks for the same address again.
+        # A browser sends this header when it opens a lost stream again.
         after = request.headers.get("last-event-id") or query.after
         positions = begins(after, [table.name for table in tables], several=several) if after else {}
         stream = await _unless_gone(request, self._streams.begin(tables, positions, several=several))
@@ -46,7 +46,7 @@ class ChangeRequests:
 
 
 async def _unless_gone(request: Request, begin: Coroutine[Any, Any, Stream]) -> Stream | None:
-    """Reading what was missed may take a while: it ends with the client that asked for it."""
+    """Reads missed changes for as long as the client stays: this may take a while."""
     beginning, gone = asyncio.ensure_future(begin), asyncio.ensure_future(request.gone())
     try:
         await asyncio.wait({beginning, gone}, return_when=asyncio.FIRST_COMPLETED)

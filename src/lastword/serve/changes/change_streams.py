@@ -23,7 +23,7 @@ from lastword.serve.http.limits import Limits
 from lastword.serve.tables.position_wait import PositionWaits
 from lastword.serve.tables.served_table import ServedTable
 
-# Threads that read what was missed.
+# Threads that read missed changes.
 _REPLAYS = 4
 
 _log = logging.getLogger(__name__)
@@ -40,14 +40,14 @@ class Streams:
         self._listeners: Counter[str] = Counter()
         self.heartbeat_s = limits.heartbeat_s
         self.is_stopping = False
-        # Of streams that no broadcast wakes.
+        # Heartbeats of streams that no broadcast wakes.
         self.wakers: set[Callable[[], None]] = set()
         self.open = 0
         # Streams that the server ended, by the reason.
         self.cut: Counter[str] = Counter()
 
     async def begin(self, tables: Sequence[ServedTable], begins: Mapping[str, Position], *, several: bool) -> Stream:
-        """A stream that is ready to run, to be closed; Refused where it can't begin. Without a begin it does now."""
+        """A stream to run and to close; Refused when it can't begin. Without a position it begins now."""
         self.admit()
         stream = Stream(self, several=several)
         try:
@@ -61,7 +61,7 @@ class Streams:
         return stream
 
     def admit(self) -> None:
-        """Room for one more, which its `close` gives back; Refused where there is none."""
+        """Takes the place of one stream, which its `close` gives back; Refused when all are taken."""
         if self.is_stopping:
             raise stopping()
         if self.open >= self._limits.streams:
@@ -69,7 +69,7 @@ class Streams:
         self.open += 1
 
     def stop(self) -> None:
-        """Ends every stream, after what its client has not taken yet, and begins no more."""
+        """Begins no more streams, and ends each open one once its client has taken the events that are there."""
         self.is_stopping = True
         for wake in self.wakers:
             wake()
@@ -101,7 +101,7 @@ class Streams:
 
 
 class Stream:
-    """What one client is sent, over one table or several."""
+    """The stream to one client, over one table or several."""
 
     def __init__(self, streams: Streams, *, several: bool) -> None:
         self.listeners: list[Listener] = []
@@ -134,7 +134,7 @@ class Stream:
             await self._cut(outlet, refused)
         except Stalled:
             self._streams.cut["stalled"] += 1
-            _log.warning("a reader of changes took nothing for too long and was cut off")
+            _log.warning("a reader of changes read nothing for too long and was cut off")
         except Gone:
             pass
         finally:
@@ -165,7 +165,7 @@ class Stream:
         return sent
 
     async def _news(self) -> bool:
-        """Whether something came before it was time for a heartbeat."""
+        """Whether an event came before the next heartbeat was due."""
         loop = asyncio.get_running_loop()
         due = loop.time() + self._heartbeat_s
         beat = loop.call_at(due, self._woken.set)

@@ -1,4 +1,4 @@
-"""The cluster over HTTP: its brokers, its topics, the pipelines that run on it, and how it was lately."""
+"""The cluster over HTTP: brokers, topics, pipelines, and an hour of samples."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from lastword.serve.http.answers import COMMON, Answer, Refused, json_answer, to
 from lastword.serve.tables.served_table import ServedTable
 
 _NO_SETTINGS = "settings of {} are not known: they need the right DescribeConfigs on the topic"
-_NO_SIZES = "sizes on disk are not known: the cluster does not tell them"
+_NO_SIZES = "sizes on disk are not known: the cluster does not report them"
 
 
 class ServedCluster:
-    """The thread that looks makes the answer about the whole cluster, so a request for it takes no time.
+    """The watching thread prepares the answer about the whole cluster, so a request takes no time.
 
     `guests` says of each guest by its name whether it is present.
     """
@@ -71,7 +71,7 @@ class ServedCluster:
         return Answer(200, COMMON, self._answer)
 
     def topic_answer(self, name: str) -> Answer:
-        """One topic, which is counted then; not for the event loop. Refused where there is none."""
+        """One topic, which is then counted; Refused for an unknown topic. Blocks, so not for the event loop."""
         look, topic = self._seen(name)
         counted, why = self._counting.of(topic)
         tables = self._tables_of(name)
@@ -97,21 +97,21 @@ class ServedCluster:
         )
 
     def compact(self, name: str) -> Answer:
-        """Begins to compact a topic; Refused where that can't be. The answer about the topic shows how it goes."""
+        """Starts a compaction; Refused when it can't start. The answer about the topic has its progress."""
         look, topic = self._seen(name)
         if not look.is_local:
             raise not_local()
         if self._watch.state == "away":
-            raise Refused("not_ready", "the cluster is away", "ask again soon; its status is at /cluster")
+            raise Refused("not_ready", "the cluster does not answer", "ask again soon; its status is at /cluster")
         if is_compacted(topic) is False:
             policy = cleanup_policy(topic)
             hint = f"change it with  lastword topic alter {name} --set cleanup.policy=compact"
             raise Refused("not_compacted", f"cleanup.policy={policy or ''}: Kafka never compacts this topic", hint)
         if topic.start_to_end is None:
-            message = "how much it has is not known: a partition has no leader, or did not answer"
+            message = "the size of the topic is not known: a partition has no leader, or did not answer"
             raise Refused("not_ready", message, "ask again soon; the status of its partitions is at the topic")
         if (too_much := too_much_to_read(topic)) is not None:
-            # It keeps every key in memory, as a count does.
+            # A compaction keeps every key in memory, as a count does.
             raise Refused("too_large", f"{too_much} to read", f"compact it with  lastword topic compact {name}")
         counted = self._counting.known(name)
         records = None if counted is None else sum(each.records for each in counted.partitions)
@@ -120,11 +120,13 @@ class ServedCluster:
         return json_answer(CompactionBegun("running", begun.began))._replace(status=202)
 
     def _seen(self, name: str) -> tuple[Look, TopicDescription]:
-        """A topic as it was seen last; Refused where there is none."""
+        """A topic as it was seen last; Refused for an unknown topic."""
         self._watch.asked()
         look = self._watch.last
         if look is None:
-            raise Refused("not_ready", "the cluster was not seen yet", "ask again soon; its status is at /cluster")
+            raise Refused(
+                "not_ready", "the server has not reached the cluster yet", "ask again soon; its status is at /cluster"
+            )
         if name not in look.cluster.topics:
             raise Refused("no_such_topic", "the cluster has no topic of this name")
         return look, look.cluster.topics[name]
@@ -151,7 +153,7 @@ class ServedCluster:
         )
 
     def _why_unknown(self, topics: Sequence[TopicDescription]) -> str | None:
-        """What the cluster does not let this server see of these topics; None when it shows all of it."""
+        """What the cluster hides from this server about these topics; None when it hides nothing."""
         unset = [topic.name for topic in topics if not topic.settings]
         unsized = next((topic.no_sizes_because for topic in topics if topic.no_sizes_because), None)
         whys = []

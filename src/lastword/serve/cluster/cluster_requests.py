@@ -10,7 +10,7 @@ from lastword.serve.tables.row_streams import OffLoop
 
 
 class ClusterRequests:
-    """Refuses everything where no cluster is given: a server of a test, say."""
+    """Refuses every request when the server has no cluster to watch."""
 
     def __init__(self, cluster: ServedCluster | None, off_loop: OffLoop) -> None:
         self._cluster = cluster
@@ -29,5 +29,7 @@ class ClusterRequests:
 
     def _served(self) -> ServedCluster:
         if self._cluster is None:
-            raise Refused("no_such_route", "the cluster is not looked at here", "ask  lastword serve")
+            raise Refused(
+                "no_such_route", "this server does not watch the cluster", "use a server that  lastword serve  started"
+            )
         return self._cluster

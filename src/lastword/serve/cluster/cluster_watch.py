@@ -1,4 +1,4 @@
-"""Looks at the cluster again and again, in a thread of its own: often while somebody asks, seldom otherwise."""
+"""Watches the cluster from its own thread: often while requests come, seldom otherwise."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from lastword.serve.cluster.samples import EVERY_S, Growth, Samples
 from lastword.serve.http.answers import told_outside
 
 _OFTEN_S, _SELDOM_S = 2.0, 10.0
-# So long after a question somebody still looks.
+# How long after a request the cluster is still watched often.
 _WATCHED_S = 60.0
 _PATIENCE_S = 3.0
-# After a look it rests so many times as long as that took: a large cluster has other work than to be looked at.
+# A pause is this many times as long as the look before it, so that watching never burdens a large cluster.
 _REST = 4.0
-# Of a thread that ends with the process at the latest: a cluster that hangs must not hold up a stop.
+# How long a stop waits for the thread: a cluster that hangs must not hold up a stop.
 _STOP_S = 5.0
-# Of so many topics samples are kept.
+# The most topics whose samples are kept.
 _MOST_TOPICS = 1000
 _AWAY = (
-    "no cluster answers, or it does not let this server in: it goes on trying; whether a local one runs says  lastword "
-    "broker status,  and how it logs in is in the client settings that it was started with (--config)"
+    "no cluster answers, or it refuses this server; the server keeps trying. Is a local broker running?  "
+    "lastword broker status.  Does the cluster ask for a password? The server reads it from the file of --config"
 )
-_FAILED = "looking at the cluster failed: the server's own output says why"
+_FAILED = "reading the state of the cluster failed: see the server's log"
 
 _log = logging.getLogger(__name__)
 
-# For a topic, the lag of the replica that serves it; None where none does, or it is not known.
+# topic -> the lag of the replica that serves it; None when no replica does, and while the lag is not known.
 Lags = Callable[[str], int | None]
 
 
 class Look(NamedTuple):
-    """The cluster as it was at a moment."""
+    """The cluster at one moment."""
 
-    # When it was asked: a broker that hangs may keep the answer for many seconds, and then it is that old.
+    # When the question was sent: a broker that hangs may answer many seconds later.
     at: int
     cluster: ClusterDescription
     is_local: bool
@@ -54,7 +54,7 @@ class Look(NamedTuple):
 
 @dataclass
 class _Measured:
-    """What is kept of one topic; a topic made anew is another one."""
+    """The samples of one topic; a topic that was created again is another topic."""
 
     topic_id: str
     ends: Growth = field(default_factory=Growth)
@@ -62,7 +62,7 @@ class _Measured:
 
 
 class ClusterWatch:
-    """What it has seen may be read from any thread."""
+    """The last snapshot may be read from any thread."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class ClusterWatch:
         self._asked_s = -_WATCHED_S
         self.samples = Samples(ClusterSample)
         self.last: Look | None = None
-        # Why it was not seen this time, in words for whoever asks; None when it was.
+        # Why the last look failed, in words for a client; None when it succeeded.
         self.why: str | None = None
         self._loop = BackgroundLoop("cluster", self._run)
 
@@ -97,7 +97,7 @@ class ClusterWatch:
         self._loop.start()
 
     def asked(self) -> None:
-        """Somebody wants to know: it is looked at often for a while."""
+        """A request came: the cluster is watched often for a while."""
         now_s = time.monotonic()
         was_watched, self._asked_s = now_s - self._asked_s < _WATCHED_S, now_s
         if not was_watched:
@@ -115,7 +115,7 @@ class ClusterWatch:
         self._loop.stop(_STOP_S)
 
     def _run(self) -> None:
-        # One client for all looks: making one takes longer than to look.
+        # One client for all looks: making a client takes longer than a look.
         admin = None
         while not self._loop.is_stopping:
             began_s, began_ms = time.monotonic(), now_ms()
@@ -128,9 +128,9 @@ class ClusterWatch:
             except LastwordError as failure:
                 self.why = told_outside(str(failure), self._connection.bootstrap_servers, _FAILED)
             except Exception:
-                # Once, and not every two seconds.
+                # Logged once, not every two seconds.
                 if self.why != _FAILED:
-                    _log.exception("looking at the cluster failed")
+                    _log.exception("reading the state of the cluster failed")
                 self.why = _FAILED
             self._tell()
             self._rest(began_s)
@@ -139,12 +139,12 @@ class ClusterWatch:
         try:
             self._looked()
         except Exception:
-            # The thread must not end: nobody would look any more.
-            _log.exception("telling what was seen of the cluster failed")
+            # The thread must go on: otherwise nothing would watch the cluster.
+            _log.exception("preparing the answer about the cluster failed")
 
     def _rest(self, began_s: float) -> None:
         ended_s = time.monotonic()
-        # Where nobody answered it only waited, and the cluster is to be seen soon after it is back.
+        # After a failure the next look comes soon, so that a returning cluster is seen soon.
         rested_s = ended_s + _REST * (ended_s - began_s) if self.why is None else ended_s
         while not self._loop.is_stopping:
             now_s = time.monotonic()
@@ -173,7 +173,7 @@ class ClusterWatch:
             if measured.topic_id != topics[name].topic_id:
                 kept[name] = _Measured(topics[name].topic_id)
             kept[name].ends.seen(now_s, topics[name].end)
-        # At once and as a whole: others read it meanwhile.
+        # In one assignment, because other threads read it.
         self._topics = kept
         if now_s - self._sampled_s >= EVERY_S - _OFTEN_S / 2:
             self._sampled_s = now_s

@@ -10,12 +10,12 @@ from lastword.core.shapes.pipeline_status import PipelineStatus
 from lastword.serve.http.answers import Refused
 from lastword.serve.tables.served_table import ServedTable
 
-# A status comes every two seconds.
+# A pipeline writes its status every two seconds.
 _SILENT_S = 10.0
-# A table of statuses has a row for each pipeline; one with more rows is not looked through.
+# A status table has one row for each pipeline; a table with more rows than this is not read.
 _MOST_ROWS = 100
 
-# A row by its table and key, and where in the topic it stands.
+# A row by its table and key, and its partition and offset.
 _Named = tuple[str, bytes | None]
 _Place = tuple[int, int]
 
@@ -36,19 +36,19 @@ class Pipelines:
 
 
 class Age:
-    """How long rows have been as they are, by this server's clock: that of their writer may be ahead, or behind."""
+    """The age of rows by this server's clock, because the clock of their writer may be ahead or behind."""
 
     def __init__(self) -> None:
-        # Since when each is where it is.
+        # When this server first saw each row at its offset.
         self._since: dict[_Named, tuple[_Place, float]] = {}
 
     def of_all(self, rows: Mapping[_Named, tuple[_Place, int]], now_ms: int, now_s: float) -> dict[_Named, float]:
-        """In seconds, of rows with their writers' times; what is not given is forgotten."""
+        """The ages in seconds of rows with their writers' times; other rows are forgotten."""
         since = {}
         for named, (place, at) in rows.items():
             known = self._since.get(named)
             if known is None:
-                # Seen for the first time: only its writer knows, and nothing is younger than now.
+                # Seen for the first time: the age comes from the writer's time, and is never negative.
                 known = place, now_s - max(0, now_ms - at) / 1000
             since[named] = known if known[0] == place else (place, now_s)
         self._since = since
@@ -63,7 +63,7 @@ def _statuses(table: ServedTable) -> Iterator[tuple[Record, PipelineStatus]]:
     except Refused:
         return
     for row in rows:
-        # A table of statuses may hold other rows too.
+        # A status table may have other rows too.
         if (status := PipelineStatus.from_json(row.value)) is not None:
             yield row, status
 

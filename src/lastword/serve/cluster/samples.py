@@ -1,4 +1,4 @@
-"""What was measured lately, in memory that is bounded: how fast offsets grow, and an hour of samples."""
+"""Recent measurements in bounded memory: how fast offsets grow, and an hour of samples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Sample = TypeVar("_Sample", bound=Struct)
 
 
 class Samples(Generic[_Sample]):
-    """The last samples of one kind: a time and numbers from 0 on, None for an unknown one. About 12 KB when full."""
+    """The last samples of one kind: a time and numbers of 0 or more, None for unknown. About 12 KB when full."""
 
     def __init__(self, kind: type[_Sample]) -> None:
         self._kind = kind
@@ -28,7 +28,7 @@ class Samples(Generic[_Sample]):
     def add(self, sample: _Sample) -> None:
         numbers = (getattr(sample, name) for name in self._kind.__struct_fields__)
         added = array("q", [_UNKNOWN if number is None else number for number in numbers])
-        # As a whole: others read it meanwhile.
+        # In one assignment, because other threads read it.
         self._numbers = (self._numbers + added)[-MOST_SAMPLES * self._width :]
 
     def oldest_first(self) -> list[_Sample]:
@@ -44,14 +44,14 @@ class Growth:
 
     def seen(self, at_s: float, number: int | None) -> None:
         if number is None:
-            # How fast it grew before is not how fast it grows.
+            # The earlier growth says nothing about the growth now.
             self._samples.clear()
             return
         self._samples.add(at_s, number)
 
     @property
     def per_s(self) -> float | None:
-        """None until it was seen twice, and while it is not known."""
+        """None until the number was seen twice, and while it is unknown."""
         ends = self._samples.ends
         if ends is None:
             return None

@@ -1,4 +1,4 @@
-"""One topic over HTTP: where its partitions are, its settings, what a count found in it, and how it was lately."""
+"""One topic over HTTP: its partitions, its settings, its last count, and an hour of samples."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class RecordCounts(NamedTuple):
 
 
 def cleanup_policy(topic: TopicDescription) -> str | None:
-    """None where its settings are not known."""
+    """None while the settings of the topic are not known."""
     policy = topic.cleanup_policy
     return None if policy is None else policy.text
 
 
 def is_compacted(topic: TopicDescription) -> bool | None:
-    """Whether Kafka's cleaner takes what is obsolete from it; None where its settings are not known."""
+    """Whether Kafka's cleaner compacts the topic; None while its settings are not known."""
     policy = topic.cleanup_policy
     return None if policy is None else policy.compacts
 
 
 def settings_of(topic: TopicDescription) -> dict[str, TopicSetting] | None:
-    """Those that are about compaction, and those that somebody has set; None where they are not known."""
+    """The settings about compaction, and those that were set for the topic; None while they are not known."""
     if not topic.settings:
         return None
     return {
@@ -56,7 +56,7 @@ def partitions_of(topic: TopicDescription, scan: TopicScan | None) -> list[Parti
 
 
 def census_of(topic: TopicDescription, counted: TopicCount | None) -> TopicCensus | None:
-    """What the last count found; None where there was none."""
+    """The result of the last count; None when there was none."""
     if counted is None or counted.scan is None:
         return None
     compacts = is_compacted(topic) is True
@@ -71,7 +71,7 @@ def census_of(topic: TopicDescription, counted: TopicCount | None) -> TopicCensu
 
 
 def rows_of(table: ServedTable) -> int | None:
-    """How many rows the table has; None while there is nothing right to show."""
+    """How many rows the table has; None while the table can't be read."""
     try:
         return table.ask(len)
     except LastwordError:

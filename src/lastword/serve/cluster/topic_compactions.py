@@ -1,4 +1,4 @@
-"""Compacts a topic of a local cluster on request: one at a time, in a thread, with its status while it runs."""
+"""Compacts topics of a local cluster on request: one at a time, in a thread, with the status of each."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from lastword.kafka.compaction.on_demand import Compaction, compact_topic
 from lastword.kafka.topics.topic_description import total
 from lastword.serve.http.answers import Refused, stopping, told_outside
 
-# To be ended, and the settings put back. What takes longer is put back by the next command that reaches the cluster.
+# How long a stop waits until the settings are put back. After that, the next command that reaches the cluster does it.
 _STOP_S = 5.0
-# How often it is tried to put back what could not be put back at its end.
+# The pause between attempts to put settings back after a compaction that could not.
 _AGAIN_S = 10.0
 _MOST_KEPT = 200
-_AWAY = "no cluster answers any more: when it is back, the settings are put back and it can be compacted again"
-_FAILED = "the compaction failed: the server's own output says why"
+_AWAY = "the cluster stopped answering: once it is back, the server puts the settings back; then compact again"
+_FAILED = "the compaction failed: see the server's log"
 
 _log = logging.getLogger(__name__)
 
@@ -43,18 +43,18 @@ class Compacting:
         self._home = home
         self._ended = ended
         self._lock = threading.Lock()
-        # By the topic's id: one made anew is another.
+        # By the id of the topic, because a topic that was created again is another topic.
         self._last: OrderedDict[str, CompactionStatus] = OrderedDict()
         self._running: str | None = None
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
 
     def of(self, topic_id: str) -> CompactionStatus | None:
-        """The last compaction of a topic that was asked for here; None when none was."""
+        """The last compaction of a topic that this server ran; None when there was none."""
         return self._last.get(topic_id)
 
     def begin(self, topic: str, before: TopicSize, *, topic_id: str, cluster_id: str) -> CompactionStatus:
-        """Refused while another one runs, and where the cluster is none of this home."""
+        """Starts a compaction; Refused while another one runs, and for a cluster of another home."""
         home = self._home
         if home is None:
             raise not_local()
@@ -66,7 +66,7 @@ class Compacting:
             begun = CompactionStatus(
                 state="running", began=now_ms(), ended=None, step=None, why=None, before=before, after=None
             )
-            # A daemon: a cluster that hangs must not hold up a stop. The journal has what is to be put back then.
+            # A daemon, because a cluster that hangs must not hold up a stop. The journal has the settings to put back.
             thread = threading.Thread(
                 target=self._run, args=(topic, topic_id, cluster_id, home), name="compacting", daemon=True
             )
@@ -75,7 +75,7 @@ class Compacting:
             try:
                 thread.start()
             except BaseException:
-                # The system has no thread to give: it does not run, and the next may.
+                # The system refused a thread: this compaction does not run, and a later one may.
                 del self._last[topic_id]
                 raise
             self._running, self._thread = topic, thread
@@ -115,7 +115,7 @@ class Compacting:
         self._put_back(topic, cluster_id, home)
 
     def _put_back(self, topic: str, cluster_id: str, home: Path) -> None:
-        """Settings that could not be put back at its end are put back later: no next command may ever come."""
+        """Puts settings back that a compaction could not put back at its end: a next command may never come."""
         while has_entry(home, cluster_id, topic) and not self._stopping.wait(_AGAIN_S):
             with suppress(LastwordError):
                 restore_left_behind(self._connection, home, _log.info)
@@ -138,7 +138,7 @@ def not_local() -> Refused:
 
 
 def _done(begun: CompactionStatus, done: Compaction) -> CompactionStatus:
-    # Partitions mostly have the same reason.
+    # Most partitions have the same reason.
     whys = dict.fromkeys([*(partition.why for partition in done.partitions if partition.why), *done.notes])
     return replace(
         begun,

@@ -1,4 +1,4 @@
-"""Counts what stands in the topics that somebody asks about: one at a time, in a thread, and not all the time."""
+"""Counts the records of requested topics: one topic at a time, in a thread, with pauses."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from lastword.kafka.topics.topic_scan import TopicScan, scan_topic
 from lastword.processes.background_loop import BackgroundLoop
 from lastword.serve.http.answers import told_outside
 
-# A count keeps every key in memory, and takes the processor from those who ask for rows.
+# A count keeps every key in memory, and takes CPU time from requests.
 MOST_RECORDS = 2_000_000
 MOST_BYTES = 2**30
 _MANY_RECORDS = f"more than {MOST_RECORDS:,} records"
 _AGAIN_S = 30.0
-# Of the time a count may take at most this part: a long one comes again later.
+# The most of the time that counting may take: after a long count the pause is long.
 _SHARE = 0.1
 _MOST_KEPT = 200
 _PATIENCE_S = 3.0
-# Of a thread that ends with the process at the latest.
+# How long a stop waits for the thread, which ends with the process at the latest.
 _STOP_S = 5.0
 BEING_COUNTED = "being counted"
-_FAILED = "counting failed: the server's own output says why"
+_FAILED = "counting failed: see the server's log"
 
 _log = logging.getLogger(__name__)
 
-# Whatever changes when records come or go.
+# A value that changes when records come or go.
 _Mark = tuple[tuple[int | None, int | None, int | None], ...]
 
 
@@ -47,7 +47,7 @@ class _TooMuch(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class TopicCount:
-    """What a count found; why there is none, or no newer one."""
+    """The result of a count, and the reason why there is none, or no newer one."""
 
     at: int
     scan: TopicScan | None
@@ -70,20 +70,20 @@ class Counting:
         self._connection = replace(connection, patience_s=min(_PATIENCE_S, connection.patience_s))
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        # In the order in which they come to be counted; the first is.
+        # In the order of counting; the first is being counted.
         self._wanted: list[str] = []
-        # Whether the one that is being counted has changed meanwhile.
+        # Whether the topic has changed while it is being counted.
         self._is_outdated = False
-        # None at the end.
+        # None after the stop.
         self._queue: SimpleQueue[TopicDescription | None] = SimpleQueue()
         self._loop = BackgroundLoop("counting", self._run)
 
     def of(self, topic: TopicDescription) -> tuple[TopicCount | None, str | None]:
-        """What is known of a topic, and why no more is; it is counted again if it has changed."""
+        """The last count of a topic, and why there is no newer one; a topic that has changed is counted again."""
         with self._lock:
             kept = self._kept.get(topic.name)
             if kept is not None and kept.topic_id != topic.topic_id:
-                # Made anew: nothing of it is known.
+                # The topic was created again: the old count is of another topic.
                 del self._kept[topic.name]
                 kept = None
             counted = None if kept is None or kept.counted.scan is None else kept.counted
@@ -97,12 +97,12 @@ class Counting:
             return None, kept.counted.why if kept is not None else self._why_waiting(topic.name)
 
     def known(self, name: str) -> TopicScan | None:
-        """What was counted last, however long ago."""
+        """The last count, however old."""
         kept = self._kept.get(name)
         return None if kept is None else kept.counted.scan
 
     def again(self, name: str) -> None:
-        """The next who asks has it counted anew: it has changed."""
+        """The topic has changed: the next request has it counted again."""
         with self._lock:
             if (kept := self._kept.get(name)) is not None:
                 self._kept[name] = replace(kept, mark=(), next_s=0.0)
@@ -140,7 +140,7 @@ class Counting:
         except _TooMuch:
             why = _not_read(topic.name, _MANY_RECORDS)
         except ClusterUnreachable:
-            why = "no cluster answers: it is counted when it is back"
+            why = "no cluster answers: the topic is counted once the cluster is back"
         except NotFound:
             why = "the topic is gone"
         except LastwordError as failure:
@@ -155,9 +155,9 @@ class Counting:
             self._wanted.remove(topic.name)
             before = self._kept.pop(topic.name, None)
             if scan is None and before is not None and before.topic_id == topic.topic_id:
-                # An older count is more than none.
+                # An older count is better than none.
                 counted = replace(before.counted, why=why)
-            # One that failed comes again in time, changed or not.
+            # A failed count is tried again later, even if the topic has not changed.
             mark = () if scan is None else _mark(topic)
             if self._is_outdated:
                 self._is_outdated, mark, next_s = False, (), 0.0
@@ -168,13 +168,13 @@ class Counting:
     def _check_wanted(self, _done: int, total: int) -> None:
         if self._loop.is_stopping:
             raise _CountStopped
-        # It has grown, or how much it has was not known when it was looked at: a partition had no leader, say.
+        # The topic has grown, or its size was not known before: a partition had no leader, say.
         if total > MOST_RECORDS:
             raise _TooMuch
 
 
 def too_much_to_read(topic: TopicDescription) -> str | None:
-    """`more than 2,000,000 records`; None for a topic that may be read whole."""
+    """`more than 2,000,000 records`; None for a topic that is small enough to count."""
     records, size = topic.start_to_end, topic.bytes_on_disk
     if records is not None and records > MOST_RECORDS:
         return _MANY_RECORDS

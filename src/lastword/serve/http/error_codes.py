@@ -146,7 +146,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
         "In a stream: more changes came than the server keeps for a slow reader.",
         "go on from the last id, and read faster",
     ),
-    "table_failed": ErrorCode(503, "The table can't go on by itself.", "see the server's log"),
+    "table_failed": ErrorCode(503, "The table failed and can't recover without help.", "see the server's log"),
     "store_damaged": ErrorCode(
         503,
         "The server's copy of the table is damaged. It is built again from Kafka; until then reads are `not_ready`.",

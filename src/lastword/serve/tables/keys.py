@@ -1,4 +1,4 @@
-"""Keys as they stand in an address: text, a number, JSON, or base64url for bytes."""
+"""Keys as an address has them: text, a number, JSON, or base64url for bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BASE64URL = re.compile(r"[A-Za-z0-9_-]*={0,2}")
 
 
 def key_of(text: str, codec: Codec, limits: Limits) -> bytes:
-    """The key's bytes; Refused for what the codec can't take, and for one that is empty or too long."""
+    """The bytes of the key; Refused for an empty or long key, and for a key that the codec can't take."""
     key = _bytes_of(text, codec)
     if not key:
         raise _bad_key("the key is empty", "a row has a key of at least one byte")
@@ -30,7 +30,7 @@ def check_length(key: bytes, limits: Limits) -> None:
 
 
 def prefix_of(text: str, codec: Codec, limits: Limits) -> bytes:
-    """The bytes that keys begin with: only where a part of a key is something that can be written."""
+    """The bytes that keys begin with; Refused for a codec in which a part of a key has no meaning."""
     if not text:
         return b""
     if codec.name not in ("string", "bytes"):
@@ -52,7 +52,7 @@ def from_base64url(text: str) -> bytes:
         raise ValueError
     bare = text.rstrip("=")
     raw = base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4))
-    # Several texts decode to the same bytes; only the one that we write is taken, with its padding or without.
+    # Several texts decode to the same bytes. Only the text that lastword writes is taken, with or without padding.
     if base64url(raw) != bare or (text != bare and len(text) % 4):
         raise ValueError
     return raw

@@ -1,4 +1,4 @@
-"""Rows in key order, a page at a time, and the cursor that leads to the next one."""
+"""Rows in key order, a page at a time, and the cursor that leads to the next page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SEAL_BYTES = 8
 
 
 class Range(NamedTuple):
-    """Keys with first <= key < last, of which `limit` at most; `seal` ties a cursor to what was asked for."""
+    """At most `limit` keys with first <= key < last; `seal` ties a cursor to its query."""
 
     first: bytes
     last: bytes | None
@@ -28,13 +28,13 @@ class Range(NamedTuple):
 
 class RowPage(NamedTuple):
     bodies: list[bytes]
-    # Where the next page goes on, or None after the last row.
+    # Where the next page begins; None after the last row.
     cursor: str | None
     position: Position
 
 
 def range_of(table: ServedTable, query: RowsQuery, limits: Limits) -> Range:
-    """The keys that a query asks for; Refused for a limit or a cursor that is not one of ours."""
+    """The keys that a query asks for; Refused for a bad limit and for a foreign cursor."""
     codec = table.key_codec
     first = prefix_of(query.prefix or "", codec, limits)
     last = after_prefix(first)
@@ -50,12 +50,12 @@ def range_of(table: ServedTable, query: RowsQuery, limits: Limits) -> Range:
 
 
 def page_of(table: ServedTable, wanted: Range, limits: Limits, body: RowBody) -> RowPage:
-    """The rows from the range's start, as they were at one moment, up to its limit or the limit of a page's size."""
+    """The rows of one moment, from the start of the range up to its limit or the largest page."""
     return table.ask(lambda reads: _page(reads, table, wanted, limits.page_bytes, body))
 
 
 def rows_answer(table: ServedTable, wanted: Range, limits: Limits) -> Answer:
-    """A page of rows, with the cursor of the next one."""
+    """A page of rows, with the cursor of the next page."""
     bodies, cursor, position = page_of(table, wanted, limits, row_body)
     following = b"null" if cursor is None else b'"%b"' % cursor.encode()
     content = b'{"rows":[%b],"next":%b,"position":"%b"}' % (b",".join(bodies), following, str(position).encode())
@@ -63,7 +63,7 @@ def rows_answer(table: ServedTable, wanted: Range, limits: Limits) -> Answer:
 
 
 def values_answer(table: ServedTable, wanted: Range, limit: str | None, limits: Limits) -> Answer:
-    """A page of bare values, with a link to the next one, which has the same limit."""
+    """A page of bare values, with a link to the next page, which has the same limit."""
     bodies, cursor, position = page_of(table, wanted, limits, value_body)
     headers = [*COMMON, answered_at(position)]
     if cursor is not None:
@@ -73,7 +73,7 @@ def values_answer(table: ServedTable, wanted: Range, limit: str | None, limits: 
 
 
 def _page(reads: TableReads, table: ServedTable, wanted: Range, page_bytes: int, body: RowBody) -> RowPage:
-    # The position first: rows may be newer than it, never older.
+    # The position is read first: rows may be newer than the position, never older.
     position, bodies, size, key = reads.position, list[bytes](), 0, b""
     key_codec, value_codec, limit = table.key_codec, table.value_codec, wanted.limit
     for row in reads.rows(wanted.first, wanted.last):
@@ -96,7 +96,7 @@ def _limit(text: str | None, limits: Limits) -> int:
 
 
 def _after(cursor: str, seal: bytes) -> bytes:
-    """The first key that can follow the one a cursor names."""
+    """The first key that can follow the key of a cursor."""
     try:
         raw = from_base64url(cursor)
     except ValueError:
@@ -111,7 +111,7 @@ def _after(cursor: str, seal: bytes) -> bytes:
 
 
 def _seal(*asked: str) -> bytes:
-    """A digest of what was asked for: no secret, so that any instance takes the cursor of another."""
+    """A digest of the query. It is no secret, so an instance takes the cursor of another instance."""
     content = b"".join(len(raw).to_bytes(4, "big") + raw for raw in (text.encode() for text in asked))
     return hashlib.blake2b(content, digest_size=16, person=b"lastword cursor").digest()
 

@@ -1,4 +1,4 @@
-"""Requests that wait until a table has come to a position: a bounded number of them, for a bounded time."""
+"""Requests that wait until a table reaches a position. Their number and their time are bounded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lastword.serve.http.limits import Limits
 from lastword.serve.tables.served_table import ServedTable
 
 _LOOK_EVERY_S = 0.002
-# How long a wait may still take when the server is being stopped: less than it waits for requests under way.
+# How long a wait may last once the server stops: shorter than the server waits for open requests.
 _LAST_S = 2.0
 
 
@@ -33,7 +33,7 @@ def position_of(text: str) -> Position:
 
 
 class PositionWaits:
-    """One look now and then for all who wait: a thread for each, or a look, would be what a client can exhaust."""
+    """One loop checks the position for all waiting requests: clients could exhaust a thread for each."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -42,11 +42,11 @@ class PositionWaits:
         self._stop_at = math.inf
 
     def stop(self) -> None:
-        """Lets nobody wait for much longer."""
+        """Ends every wait soon."""
         self._stop_at = asyncio.get_running_loop().time() + _LAST_S
 
     async def until(self, table: ServedTable, wanted: Position, is_there: Callable[[], bool] | None = None) -> None:
-        """Returns when the table's rows have everything before the position; Refused when that takes too long."""
+        """Returns when the table has applied every record before the position; Refused after too long."""
         is_there = is_there or (lambda: table.replica.position.covers(wanted))
         if is_there():
             return
@@ -74,7 +74,7 @@ class PositionWaits:
             for waiter in self._waiters:
                 replica = waiter.table.replica
                 if waiter.done.done():
-                    continue  # its client left
+                    continue  # the client left
                 if waiter.is_there():
                     waiter.done.set_result(True)
                 elif time() >= min(waiter.give_up_at, self._stop_at) or replica.state.name == "failed":

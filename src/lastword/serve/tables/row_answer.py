@@ -1,4 +1,4 @@
-"""One row as it is answered: the bytes of the store between a few of ours, without decoding what is in them."""
+"""One row as an answer: the stored bytes, wrapped in JSON without being decoded."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from lastword.serve.http.answers import COMMON, Answer, Refused, answered_at
 from lastword.serve.http.etags import is_among, row_tag
 from lastword.serve.tables.served_table import ServedTable
 
-# (row, key codec, value codec) -> what is answered
+# (row, key codec, value codec) -> the bytes of the answer
 RowBody = Callable[[StoredRow, Codec, Codec], bytes]
 
 
 def row_body(row: StoredRow, key_codec: Codec, value_codec: Codec) -> bytes:
-    """The row as JSON with its place and any headers; bytes that a codec can't read as base64 with the reason."""
+    """The row as JSON with its partition, offset and headers; unreadable bytes become base64 with the reason."""
     if not row.is_poison:
         try:
             return b'{"key":%b,"value":%b,"partition":%d,"offset":%d,"timestamp":%d%b}' % (
@@ -30,19 +30,19 @@ def row_body(row: StoredRow, key_codec: Codec, value_codec: Codec) -> bytes:
                 headers_field(row.headers) if row.packed_headers else b"",
             )
         except DecodeError:
-            pass  # it is the key that can't be read
+            pass  # the key can't be read, the value can
     return row_json(row.record(), key_codec, value_codec, placed=True)
 
 
 def value_body(row: StoredRow, key_codec: Codec, value_codec: Codec) -> bytes:
-    """The value alone, as JSON; where the codec can't read it, the whole row that says so."""
+    """The value alone, as JSON; a value that the codec can't read gives the whole row with the reason."""
     if row.is_poison:
         return row_body(row, key_codec, value_codec)
     return _value_json(row.value, value_codec)
 
 
 def point_read(table: ServedTable, key: bytes, if_none_match: str | None, body: RowBody = row_body) -> Answer:
-    """The row of a key; 304 where the asker has it already, Refused where there is none."""
+    """The row of a key; 304 when the client has this row already, Refused when there is none."""
     found = table.ask(lambda reads: reads.find(key))
     at, row = answered_at(found.position), found.row
     if row is None:
@@ -55,5 +55,5 @@ def point_read(table: ServedTable, key: bytes, if_none_match: str | None, body: 
 
 
 def _value_json(value: bytes, codec: Codec) -> bytes:
-    # Found to be JSON when it was stored: what was not is marked as poison.
+    # The value was checked when it was stored: one that is not JSON is marked as poison.
     return value if codec.name == "json" else codec.to_json(value)

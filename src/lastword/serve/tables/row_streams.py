@@ -1,4 +1,4 @@
-"""All rows of a table as one array, sent slice by slice: it is closed only when every row of one moment was sent.
+"""All rows of a table as one array, sent slice by slice. The array is closed only when every row was sent.
 
 Whatever keeps the array from its end (damage, a store that is replaced, a stop) ends the connection, so that no client
 takes a part for the whole. While an array is sent, RocksDB keeps all rows of its moment: no longer than their store is
@@ -24,14 +24,14 @@ from lastword.serve.http.unsent_answers import LARGE_BYTES, Hold, too_many_unsen
 from lastword.serve.tables.row_answer import value_body
 from lastword.serve.tables.served_table import ServedTable
 
-# Whole tables of less than a slice are ordinary answers.
+# A table smaller than a slice is an ordinary answer.
 _SLICE_ROWS = 5000
 _SLICE_BYTES = LARGE_BYTES
-# What a stream counts for among the unsent answers, at least: a slice as rows, as an answer, compressed and on its way.
+# The least that a stream counts for among the unsent answers: a slice as rows, as JSON, compressed and being sent.
 _STREAM_BYTES = 4 * _SLICE_BYTES
 _RETRY_S = 0.1
 _LOOK_EVERY_S = 0.25
-# How long a stream may still take when the server is being stopped: less than it waits for requests under way.
+# How long a stream may last once the server stops: shorter than the server waits for open requests.
 _LAST_S = 2.0
 
 # Runs a function in another thread: (function, *arguments) -> its result.
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class _ArrayPiece(NamedTuple):
-    """A part of the array, and where the listing is after it; the slice has no rows any more."""
+    """A part of the array, and where the listing continues; its slice has been emptied."""
 
     content: bytes
     after: Slice
@@ -53,7 +53,7 @@ class _Begun(NamedTuple):
 
 
 class RowStreams:
-    """Those under way. Used from one event loop."""
+    """The open streams. Used from one event loop."""
 
     def __init__(self, limits: Limits, off_loop: OffLoop) -> None:
         self.limits = limits
@@ -66,7 +66,7 @@ class RowStreams:
         self._looking: asyncio.Task[None] | None = None
 
     async def begin(self, table: ServedTable, hold: Hold, accepted: str | None) -> Answer | RowStream:
-        """All rows: one answer where they are few, else a stream to run and to close; Refused where it can't begin."""
+        """All rows: one answer for a small table, else a stream to run and close; Refused when it can't begin."""
         begun: _Begun = await self.off_loop(_begun, table)
         if self._is_stopping:
             raise stopping()
@@ -81,16 +81,16 @@ class RowStreams:
         return stream
 
     def stop(self) -> None:
-        """Begins no more streams, and ends in a moment those that have not ended by themselves."""
+        """Begins no more streams, and soon cuts those that are still open."""
         self._is_stopping = True
         for stream in self.open:
             asyncio.get_running_loop().call_later(_LAST_S, stream.end, stopping())
 
     async def _look(self) -> None:
-        """Ends the streams whose store is not shown any more, and the oldest ones where they pin too much memory."""
+        """Ends the streams of a replaced store, and the oldest streams when they pin too much memory."""
         while self.open:
             for stream in [each for each in self.open if not each.is_shown]:
-                # It would keep its store from being opened again.
+                # An open stream would keep the store from being opened again.
                 stream.end(stream.table.not_ready())
             oldest = {stream.table.name: stream for stream in reversed(self.open)}
             for stream in oldest.values():
@@ -115,14 +115,14 @@ class RowStream:
 
     @property
     def is_shown(self) -> bool:
-        """Whether its store is still the one of the table."""
+        """Whether the table still has the store of this stream."""
         with suppress(LastwordError):
             return self.table.replica.ask(lambda reads: reads.is_store_of(self._listing))
         return False
 
     @property
     def pinned_bytes(self) -> int:
-        """Memory that RocksDB keeps for this stream and others of the table; 0 when there is no store any more."""
+        """The memory that RocksDB keeps for the streams of this table; 0 after the store was closed."""
         with suppress(LastwordError):
             return self.table.replica.ask(lambda reads: reads.pinned_bytes)
         return 0
@@ -145,7 +145,7 @@ class RowStream:
         except Gone:
             pass
         except Stalled:
-            self._note("stalled", "its client took nothing for too long")
+            self._note("stalled", "the client read nothing for too long")
         except StoreDamaged:
             self._note("store_damaged", str(self.table.damaged()))
         except TimeoutError:
@@ -177,7 +177,7 @@ class RowStream:
             part = None if after.is_last else await self._next(after)
 
     async def _next(self, after: Slice) -> _ArrayPiece:
-        """The part that follows, when there is room for it among the unsent answers."""
+        """The next part, once there is room for it among the unsent answers."""
         loop = asyncio.get_running_loop()
         self._listing.advance(after)
         give_up_at = loop.time() + self._streams.limits.stall_s
@@ -188,7 +188,7 @@ class RowStream:
             try:
                 self._hold.resize(max(_STREAM_BYTES, len(part.content)))
             except Refused:
-                # A large row, while other clients do not read theirs: it is read again, so that nothing is kept.
+                # No room for a large row now: drop the row and read it again later, so that nothing is kept.
                 del part
                 if loop.time() >= give_up_at:
                     raise
@@ -202,7 +202,7 @@ class RowStream:
 
 
 def _begun(table: ServedTable) -> _Begun:
-    """A listing with its first part; Refused while there is nothing right to show."""
+    """A listing with its first part; Refused while the table can't be read."""
 
     def begin(reads: TableReads) -> _Begun:
         listing = reads.listing()

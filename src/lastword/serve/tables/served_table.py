@@ -1,4 +1,4 @@
-"""A table as it is served: its name, its codecs, its replica and its writes."""
+"""A served table: its name, its codecs, its replica and its writes."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ class ServedTable(NamedTuple):
     value_codec: Codec
     replica: Replica
     writes: Writes
-    # Whether it has short routes: bare values at `/NAME`, `/NAME/KEY` and `/NAME/count`.
+    # Whether the table has short routes: bare values at `/NAME`, `/NAME/KEY` and `/NAME/count`.
     short: bool = False
 
     def ask(self, question: Callable[[TableReads], _Found]) -> _Found:
-        """What the store says; Refused while there is nothing right to show."""
+        """The result of a read of the store; Refused while the table can't be read."""
         try:
             return self.replica.ask(question)
         except NotReady:
-            # Its message is for a program in this process.
+            # The message of the error is for a program in this process.
             raise self.not_ready() from None
         except StoreDamaged:
             raise self.damaged() from None
 
     @property
     def lag(self) -> int | None:
-        """None while nobody asks: where the topic ends is not known any more then."""
+        """None while no request came lately: the end of the topic is not read then."""
         state = self.replica.state
         is_asked = state.watches_end if state.name == "failed" else state.name != "connecting"
         return self.replica.lag if is_asked else None
@@ -45,19 +45,19 @@ class ServedTable(NamedTuple):
         return Refused(
             "store_damaged",
             f"the server's copy of the table {self.name} is damaged, and is now built again from Kafka",
-            f"ask again soon; how far it is stands at /tables/{self.name}",
+            f"ask again soon; the progress is at /tables/{self.name}",
         )
 
     def not_ready(self) -> Refused:
         return Refused(
             "not_ready",
-            f"the table {self.name} has nothing to show yet: it is {self.replica.state.name}",
-            f"ask again soon; how it stands is at /tables/{self.name}",
+            f"the table {self.name} can't be read yet: it is {self.replica.state.name}",
+            f"ask again soon; the status is at /tables/{self.name}",
         )
 
 
 def shown_topic(replica: Replica) -> str | None:
-    """The id of the topic whose rows the replica shows; None while it shows nothing."""
+    """The id of the topic whose rows the replica has; None while it can't be read."""
     try:
         return replica.ask(lambda reads: reads.topic_id)
     except LastwordError:

@@ -36,7 +36,7 @@ class TableRequests:
         self.row_streams = RowStreams(limits, off_loop)
 
     def table(self, name: str) -> ServedTable:
-        """Refused where no table of this name is served."""
+        """The table of a name; Refused when none is served under it."""
         table = self._tables.get(name)
         if table is None:
             raise Refused("no_such_table", "no table of this name is served")
@@ -59,7 +59,7 @@ class TableRequests:
     async def read_row(self, request: Request, query: PositionQuery, name: str, key_text: str) -> Answer:
         table = self.table(name)
         key = key_of(key_text, table.key_codec, self._limits)
-        # Without another call, because nearly every request is one of these.
+        # Nearly every request comes here, so there is no further call.
         if query.min_position is not None:
             await self._reached(table, query)
         return point_read(table, key, request.headers.get("if-none-match"))
@@ -72,7 +72,7 @@ class TableRequests:
 
     async def read_rows(self, _request: Request, query: RowsQuery, name: str) -> Answer:
         table = self.table(name)
-        # What can never be answered must not wait first.
+        # A request that can never be answered is refused before it waits.
         wanted = range_of(table, query, self._limits)
         await self._reached(table, query)
         answer: Answer = await self._off_loop(rows_answer, table, wanted, self._limits)
@@ -101,11 +101,11 @@ class TableRequests:
     async def write_lines(self, request: Request, _query: NoQuery, name: str) -> Answer:
         table = self.table(name)
         async with self._bodies.received(request.body, request.headers) as body:
-            # Not in the event loop: many lines take long.
+            # In another thread, because many lines take long.
             writes = await self._off_loop(writes_of, body, table.key_codec, table.value_codec, self._limits)
             return lines_answer(await table.writes.send(writes))
 
     async def _reached(self, table: ServedTable, query: PositionQuery) -> None:
-        """Returns when the table has everything before the `min_position` of the query, if that has one."""
+        """Waits until the table has reached the `min_position` of the query, if there is one."""
         if query.min_position is not None:
             await self._waiting.until(table, position_of(query.min_position))

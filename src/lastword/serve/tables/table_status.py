@@ -1,4 +1,4 @@
-"""How the served tables stand: what is listed, and whether it is ready."""
+"""The status of the served tables, and whether all are ready."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from lastword.replica.reads import TableReads
 from lastword.serve.http.answers import Answer, Refused, json_answer
 from lastword.serve.tables.served_table import ServedTable
 
-# What the replica itself says of these may name folders and addresses, which are not for whoever asks over HTTP.
+# The replica's own messages may name folders and addresses, which HTTP clients must not see.
 _WHY = {
-    "connecting": "no cluster answers, or the topic is away: it goes on trying",
+    "connecting": "the cluster does not answer, or the topic is missing: the server keeps trying",
     "failed": "it can't go on by itself: the server's own output says why",
-    "rebuilding": "the copy on the server's disk was damaged: it is built again from Kafka",
+    "rebuilding": "the copy on the server's disk was damaged: the server rebuilds it from Kafka",
 }
 
 
 def table_status(table: ServedTable) -> TableStatus:
-    """What is served under a name, and how far it is; without rows while there is nothing to show."""
+    """The status of one table; without a number of rows while the table can't be read."""
     state = table.replica.state
     shown = _shown(table)
     progress = state.name in ("catching-up", "rebuilding")
@@ -48,7 +48,7 @@ def table_status(table: ServedTable) -> TableStatus:
 
 
 def readiness(tables: Iterable[ServedTable], others: Iterable[str | None] = ()) -> Answer:
-    """200 when everything is ready, else Refused; `others` says why something else is not, or None.
+    """200 when everything is ready, else Refused; `others` gives the reason of another part, or None.
 
     Which table is not ready is answered only where a token may be asked for.
     """
@@ -56,7 +56,7 @@ def readiness(tables: Iterable[ServedTable], others: Iterable[str | None] = ()) 
     ready = states.count("ready")
     if ready < len(states):
         message = f"{ready} of {len(states)} tables are ready"
-        raise Refused("not_ready", message, "ask again soon; how each stands is at /tables")
+        raise Refused("not_ready", message, "ask again soon; the status of each is at /tables")
     why = next(filter(None, others), None)
     if why is not None:
         raise Refused("not_ready", why)

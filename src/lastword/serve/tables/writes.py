@@ -1,4 +1,4 @@
-"""Writes through Kafka: what a request asks to be written, and one thread for each table that writes what has come.
+"""Writes through Kafka: the writes that a request asks for, and one writing thread for each table.
 
 While one batch waits for its acknowledgements the next one gathers, so many requests share a round trip, and no request
 has a thread of its own.
@@ -44,7 +44,7 @@ class _WriteJob(NamedTuple):
 
 
 class Writes:
-    """The writes of one table; close it. A cluster that is away is asked for again with each of them."""
+    """The writes of one table, to be closed. Each write tries again to reach a cluster that was away."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Writes:
         meant: Callable[[], str | None] | None = None,
         patience_s: float = 30.0,
     ) -> None:
-        """`meant` gives the id of the topic that the table shows: writes to another topic of the name are refused."""
+        """`meant` gives the id of the topic of the rows: writes to another topic of that name are refused."""
         self._connection = connection
         self._meant = meant
         self._patience_s = patience_s
@@ -67,7 +67,7 @@ class Writes:
         self._thread.start()
 
     async def send(self, writes: Sequence[Write]) -> Outcomes:
-        """The outcome of each, once all are known; Refused when too many wait already."""
+        """The outcome of each write, once all are known; Refused when too many wait already."""
         loop = asyncio.get_running_loop()
         job = _WriteJob(writes, loop.create_future(), loop)
         if self._is_stopping:
@@ -79,13 +79,13 @@ class Writes:
         return await job.done
 
     def stop(self) -> None:
-        """Takes no more, and lets what waits fail; what is on its way to the cluster may still arrive."""
+        """Takes no more writes and fails those that wait; those that were sent may still arrive."""
         self._is_stopping = True
         with suppress(queue.Full):
             self._jobs.put_nowait(None)
 
     def close(self, drain_s: float) -> None:
-        """Returns when it is known of all writes what became of them: at the latest after so long, as failed."""
+        """Waits up to the given time for outstanding writes, then fails them."""
         self.stop()
         self._thread.join(drain_s)
         if self._thread.is_alive() and self._writer is not None:
@@ -93,16 +93,16 @@ class Writes:
             self._thread.join(drain_s)
 
     def _run(self) -> None:
-        # Now, because the first write would otherwise take half a second.
+        # Connect now: otherwise the first write takes half a second longer.
         with suppress(LastwordError):
             self._writer = self._opened()
-        # The mark of a stop finds no room behind many jobs, so it is not waited for.
+        # A full queue has no room for the mark of a stop, so nothing waits for that mark.
         while not (self._is_stopping and self._jobs.empty()):
             jobs = self._waiting_jobs()
             outcomes = iter(self._written([write for each in jobs for write in each.writes]))
             for each in jobs:
                 own_outcomes = [next(outcomes) for _ in each.writes]
-                # Whoever asked may be gone, and the loop with it.
+                # The client may have left, and its event loop may be closed.
                 with suppress(RuntimeError):
                     each.loop.call_soon_threadsafe(_tell, each.done, own_outcomes)
 
@@ -110,7 +110,7 @@ class Writes:
         return Writer(self._connection, self._topic, patience_s=self._patience_s, meant=self._meant)
 
     def _waiting_jobs(self) -> list[_WriteJob]:
-        """What has come, as soon as there is something."""
+        """All jobs that have come, once there is one."""
         found = [self._jobs.get()]
         while len(found) < _TOGETHER and not self._jobs.empty():
             found.append(self._jobs.get_nowait())
@@ -126,18 +126,18 @@ class Writes:
         except LastwordError as failure:
             return [failure] * len(writes)
         except Exception as surprise:
-            # The thread must not end: everyone after this one would wait for ever.
+            # The thread must go on: otherwise every later write would wait for ever.
             return [LastwordError(f"{type(surprise).__name__}: {surprise}")] * len(writes)
 
 
 def put_of(key: bytes, body: bytes, key_codec: Codec, codec: Codec) -> Write:
-    """The write of a value, given as the JSON in which it is shown."""
+    """The write of a value, given as the JSON in which a row shows it."""
     try:
         key_codec.checked_key(key)
     except BadInput as refusal:
         raise Refused("bad_key", str(refusal), "DELETE takes it, to remove a row that is there") from None
     try:
-        # What the codec json gives back unseen is looked at here.
+        # The codec json gives its input back unchecked, so it is checked here.
         value = codec.to_json(body) if codec.name == "json" else codec.from_json(body)
     except BadInput as refusal:
         raise Refused("bad_value", str(refusal)) from None
@@ -151,7 +151,7 @@ def delete_of(key: bytes) -> Write:
 
 
 def writes_of(body: bytes, key_codec: Codec, value_codec: Codec, limits: Limits) -> list[Write]:
-    """What JSON lines ask for; Refused as a whole for a mistake in any of them, before anything is written."""
+    """The writes of JSON lines; Refused as a whole for a mistake in one line, before anything is written."""
     try:
         found = [
             write_of_json_line(line, number, key_codec, value_codec)
@@ -169,13 +169,13 @@ def writes_of(body: bytes, key_codec: Codec, value_codec: Codec, limits: Limits)
 
 
 def single_answer(outcomes: Outcomes) -> Answer:
-    """Where a write stands; Refused when it was not acknowledged."""
+    """The offset and the position of a write; Refused when it was not acknowledged."""
     (ack,) = _acknowledged(outcomes)
     return json_answer(WriteAnswer(ack.partition, ack.offset, str(ack.position)))
 
 
 def lines_answer(outcomes: Outcomes) -> Answer:
-    """How many were written, and a position that covers them all; Refused when one was not acknowledged."""
+    """The number of writes and a position after all of them; Refused when one was not acknowledged."""
     acks = _acknowledged(outcomes)
     ends: dict[int, int] = {}
     for ack in acks:
@@ -192,7 +192,7 @@ def _acknowledged(outcomes: Outcomes) -> list[Ack]:
 
 
 def _not_acknowledged(failure: LastwordError, done: int, of: int) -> Refused:
-    # The failure's own message is for the server's owner: it names commands and addresses.
+    # The failure's own message names commands and addresses, which only the server's owner may see.
     count = f"{done} of {of} writes were acknowledged" if of > 1 else "the write was not acknowledged"
     if isinstance(failure, BadInput):
         return Refused("value_too_large", f"{count}: larger than the topic's max.message.bytes")
@@ -203,7 +203,7 @@ def _not_acknowledged(failure: LastwordError, done: int, of: int) -> Refused:
         became = "deleted" if isinstance(failure, NotFound) else "deleted, and another may be there under its name"
         return Refused("topic_changed", f"{count}: the topic of this table was {became}")
     if isinstance(failure, ClusterUnreachable):
-        hint = "read the row to see whether it was written all the same, or send it again: that does no harm"
+        hint = "read the row to see whether it was written, or send the write again: that does no harm"
         return Refused("cluster_unreachable", f"{count}: no answer from the cluster in time", hint)
     return Refused("write_failed", f"{count}: the cluster refused it")
 
