@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from lastword.core.clock import now_ms
@@ -84,24 +85,24 @@ def test_refused_records_of_every_kind_are_listed_and_change_nothing_else(topics
     write(topics, "team_stats", ("team-1", stats("team-1", 50, 5)))
     with LiveBoard(topics, writes=True) as live:
         live.wait_until_ready(120)
-        before = live.board.as_json()
+        before = msgspec.to_builtins(live.board.answer())
         for wrong in ("actions", "team_stats"):
             write(topics, wrong, *((key, value) for topic, key, value, _ in REFUSED if topic == wrong))
-        eventually(lambda: live.board.as_json()["refused"]["total"] == len(REFUSED))
+        eventually(lambda: live.board.answer().refused.total == len(REFUSED))
         after = live.board
     passing = ("refused", "actions_per_s", "processed_per_s", "lag")
 
     def lasting(board: dict[str, list[dict[str, object]]]) -> list[dict[str, object]]:
         return [{name: told for name, told in team.items() if name not in passing} for team in board["teams"]]
 
-    assert lasting(after.as_json()) == lasting(before)
-    assert sorted(each["reason"] for each in after.last_refused) == sorted(reason for *_, reason in REFUSED)
+    assert lasting(msgspec.to_builtins(after.answer())) == lasting(before)
+    assert sorted(each.reason for each in after.last_refused) == sorted(reason for *_, reason in REFUSED)
     for each in after.last_refused:
-        assert (each["topic"], each["reason"]) in {(topic, reason) for topic, _, _, reason in REFUSED}
-        assert each["offset"] >= 0
-        assert 0 < each["time"] <= now_ms()
-    assert {each["excerpt"] for each in after.last_refused} >= {None, "not json", "[1]", "null"}
-    counts = {(team, reason): count for team, reason, count in after.refused}
+        assert (each.topic, each.reason) in {(topic, reason) for topic, _, _, reason in REFUSED}
+        assert each.offset >= 0
+        assert 0 < each.time <= now_ms()
+    assert {each.excerpt for each in after.last_refused} >= {None, "not json", "[1]", "null"}
+    counts = {(each.team, each.reason): each.count for each in after.refused}
     assert counts[("team-1", "not_count")] == 2
     assert counts[("ghost", "missing_field")] == counts[(None, "tombstone")] == 1
     assert row_of(live, "team-1")["refused"] == 7

@@ -70,7 +70,7 @@ def test_the_routes_answer_what_the_document_says(served: Running) -> None:
     run = schemathesis(f"{served.url}/openapi.json", *only, *NO_STREAMS)
     assert run.returncode == 0, readable_output(run)
     assert "Tested: 5\n" in run.stdout, readable_output(run)
-    schema = {"$ref": "#/components/schemas/board_refused", "components": document["components"]}
+    schema = {"$ref": "#/components/schemas/RefusedAnswer", "components": document["components"]}
     refused = asked(served.url, "/board/refused")
     jsonschema_rs.validate(schema, refused)
     # The newest first.

@@ -26,9 +26,9 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.groups import GroupPosition
 from lastword.kafka.client.reading import log_bounds, read_log
 from lastword.kafka.topics.topic_changes import create_topic
+from lastword.teams.board.board_shapes import Team
 from lastword.teams.board.board_topics import STATE
 from lastword.teams.board.live import LiveBoard
-from lastword.teams.board.ranking import Team
 from lastword.teams.users.fraud_topics import PARTITIONS, make_fraud_topics
 from support.boards import board_topics, stats, write
 from support.command_line import JARS, CommandLine
@@ -105,13 +105,13 @@ def test_it_earns_its_badges_in_order_and_restores_its_counters_after_a_kill(
     admin, log = locked.connection, tmp_path / "team.log"
     with LiveBoard(admin, writes=True) as board:
         board.wait_until_ready(_LONG_S)
-        assert shown(board).badges == {}
+        assert shown(board).badges == []
         program = started(settings, log)
         try:
-            eventually(lambda: "connected" in shown(board).badges, within_s=_LONG_S)
+            eventually(lambda: "connected" in [badge.name for badge in shown(board).badges], within_s=_LONG_S)
             with arriving_users(admin):
                 eventually(lambda: len(shown(board).badges) == 4, within_s=_LONG_S)
-                earned = dict(shown(board).badges)
+                earned = shown(board).badges
                 os.kill(program.pid, signal.SIGKILL)
                 program.wait()
                 processed = counted(board)[0] or 0
@@ -123,7 +123,12 @@ def test_it_earns_its_badges_in_order_and_restores_its_counters_after_a_kill(
             program.wait()
     said = log.read_text()
 
-    assert sorted(earned, key=earned.__getitem__) == ["connected", "first_action", "shared_work", "first_stats"]
+    assert [badge.name for badge in sorted(earned, key=lambda badge: badge.earned)] == [
+        "connected",
+        "first_action",
+        "shared_work",
+        "first_stats",
+    ]
     assert processed > 0
     assert f"team-16: continues at {processed} processed" in said
     assert "Traceback" not in said

@@ -45,7 +45,7 @@ def recount(actions: Iterable[Record], stats: Iterable[Record]) -> Recount:
 def recount_of_tally(tally: Tally) -> Recount:
     """The counts of a tally."""
     numbers = {team: (each.processed, each.flagged) for team, each in numbers_of(tally).items()}
-    return Recount(dict(actions_of(tally)), numbers, sum(count for _, _, count in refused_counts(tally)))
+    return Recount(dict(actions_of(tally)), numbers, sum(each.count for each in refused_counts(tally)))
 
 
 def recount_of_board(board: dict[str, Any]) -> Recount:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 import pytest
 from confluent_kafka import TopicPartition
 
@@ -110,7 +111,7 @@ def recount_of_state(connection: Connection) -> Recount:
 
 
 def recount_shown(live: LiveBoard) -> Recount:
-    return recount_of_board(live.board.as_json())
+    return recount_of_board(msgspec.to_builtins(live.board.answer()))
 
 
 def show_the_recount(connection: Connection, *boards: LiveBoard, within_s: float = 60) -> None:
@@ -147,7 +148,7 @@ def _difference(connection: Connection, expected: Recount, boards: Sequence[Live
 
 def row_of(live: LiveBoard, team: str) -> dict[str, Any]:
     """The row of a team; empty while the team is not on the board."""
-    return next((each for each in live.board.as_json()["teams"] if each["team"] == team), {})
+    return next((each for each in msgspec.to_builtins(live.board.answer())["teams"] if each["team"] == team), {})
 
 
 def badges_of(live: LiveBoard, team: str) -> list[str]:

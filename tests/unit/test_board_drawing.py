@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from lastword.cli.teams.board_drawing import Drawing, lines_of, width_of
-from lastword.teams.board.ranking import Board, Team
+from lastword.teams.board.board_shapes import SYMBOLS, Badge, RefusedCount, Team
+from lastword.teams.board.ranking import Board
 
-ALL = {"connected": 1, "first_action": 2, "shared_work": 3, "first_stats": 4}
+ALL = [Badge(name, symbol, 1) for name, symbol in SYMBOLS.items()]
 
 
 def team(name: str, **changed: Any) -> Team:
@@ -19,7 +20,7 @@ def team(name: str, **changed: Any) -> Team:
         "rank": 1,
         "team": name,
         "kind": "inside",
-        "badges": {},
+        "badges": [],
         "lag": None,
         "actions": 0,
         "processed": None,
@@ -50,7 +51,16 @@ def test_numbers_stand_to_the_right_and_badges_each_in_its_place() -> None:
     lines = lines_of(
         board(
             team("team-1", badges=ALL, **numbers),
-            team("team-10", rank=2, badges={"shared_work": 1}, lag=0, refused=3, processed=7, flagged=1, reset=True),
+            team(
+                "team-10",
+                rank=2,
+                badges=[Badge("shared_work", "⚖️", 1)],
+                lag=0,
+                refused=3,
+                processed=7,
+                flagged=1,
+                reset=True,
+            ),
         )
     )
     assert lines == [
@@ -76,7 +86,11 @@ def test_a_hostile_name_moves_nothing() -> None:
 
 
 def test_what_there_is_to_say_beside_the_teams_is_said() -> None:
-    told = lines_of(board(state="connecting", why="no broker", written=None, missed=3, refused=(("a", "not_json", 2),)))
+    told = lines_of(
+        board(
+            state="connecting", why="no broker", written=None, missed=3, refused=(RefusedCount("a", "not_json", "", 2),)
+        )
+    )
     assert told[1:] == [
         "no team has done anything yet",
         "this is the board of 2026-01-01 00:00:00.000: no broker",

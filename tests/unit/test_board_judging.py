@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lastword.core.record import Record
-from lastword.teams.board.judging import REASONS, Action, Forgotten, Refusal, Stats, judged
+from lastword.teams.board.board_shapes import REASONS, StatsRecord
+from lastword.teams.board.judging import Action, Forgotten, Refusal, judged
 
 GOOD = {"customer": "a@example.com", "type": "BAN_CUSTOMER", "reason": "SUSPICIOUS_NAME", "team": "team-1"}
 LONG = "x" * 101
@@ -79,8 +80,8 @@ def test_a_refusal_says_which_field_it_is_about() -> None:
 
 def test_numbers_of_a_team_are_taken() -> None:
     value = b'{"team": "team-1", "processed": 10, "flagged": 10, "more": null}'
-    assert stats(b"team-1", value) == Stats("team-1", 10, 10)
-    assert stats(b"team-1", b'{"team": "team-1", "processed": 0, "flagged": 0}') == Stats("team-1", 0, 0)
+    assert stats(b"team-1", value) == StatsRecord("team-1", 10, 10)
+    assert stats(b"team-1", b'{"team": "team-1", "processed": 0, "flagged": 0}') == StatsRecord("team-1", 0, 0)
     assert stats(b"team-1", None) == Forgotten("team-1")
 
 

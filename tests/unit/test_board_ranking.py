@@ -10,10 +10,11 @@ import pytest
 from lastword.core.position import Position
 from lastword.kafka.client.group_members import GroupNow
 from lastword.teams.board.board_rows import BoardRows
+from lastword.teams.board.board_shapes import Badge, PartitionCount, Team, TeamNumbers
 from lastword.teams.board.presence import Groups, Status, TeamPresence, seen_teams
-from lastword.teams.board.ranking import Team, ranked
+from lastword.teams.board.ranking import ranked
 from lastword.teams.board.rates import Rates
-from lastword.teams.board.tally import Count, Numbers, SourcePartition, Tally
+from lastword.teams.board.tally import SourcePartition, Tally
 from support.cluster_routes import status_of
 
 NOW = 1_000_000
@@ -40,8 +41,10 @@ def board(tally: Tally, *teams: str) -> tuple[Team, ...]:
 
 def test_the_order_is_by_badges_then_actions_then_name_with_numbers_as_such() -> None:
     tally = BoardRows().tally()
-    tally.counts[SourcePartition("actions", 0)] = Count(topic_id="", actions={"late": 2, "team-10": 1, "team-2": 1})
-    tally.counts[SourcePartition("actions", 1)] = Count(topic_id="", actions={"late": 2, "b": 3})
+    tally.counts[SourcePartition("actions", 0)] = PartitionCount(
+        topic_id="", numbers={}, actions={"late": 2, "team-10": 1, "team-2": 1}
+    )
+    tally.counts[SourcePartition("actions", 1)] = PartitionCount(topic_id="", numbers={}, actions={"late": 2, "b": 3})
     for badge in ("connected", "first_stats"):
         tally.award("zero", badge, 7)
     for team in ("late", "team-10", "team-2", "b"):
@@ -58,14 +61,14 @@ def test_names_of_any_kind_can_be_put_in_order() -> None:
 def test_what_is_not_known_is_none_and_what_is_counted_is_a_number() -> None:
     (team,) = board(BoardRows().tally(), "a")
     assert (team.lag, team.processed, team.flagged, team.actions_per_s, team.processed_per_s) == (None,) * 5
-    assert (team.actions, team.refused, team.reset, dict(team.badges)) == (0, 0, False, {})
+    assert (team.actions, team.refused, team.reset, team.badges) == (0, 0, False, [])
 
 
 def test_numbers_in_two_partitions_are_those_that_were_written_later() -> None:
     tally = BoardRows().tally()
     for partition, (at, processed) in enumerate([(5, 1), (9, 2), (7, 3)]):
-        numbers = {"a": Numbers(processed, 0, at, processed, 0)}
-        tally.counts[SourcePartition("team_stats", partition)] = Count(topic_id="", numbers=numbers)
+        numbers = {"a": TeamNumbers(processed, 0, at, processed, 0)}
+        tally.counts[SourcePartition("team_stats", partition)] = PartitionCount(topic_id="", numbers=numbers)
     assert board(tally, "a")[0].processed == 2
 
 
@@ -74,11 +77,10 @@ def test_badges_are_shown_in_their_order_whenever_they_were_earned() -> None:
     for badge, at in (("first_stats", 1), ("connected", 2), ("first_action", 3)):
         tally.award("a", badge, at)
         tally.award("a", badge, 99)
-    told = board(tally, "a")[0].as_json()["badges"]
-    assert told == [
-        {"name": "connected", "symbol": "🔌", "earned": 2},
-        {"name": "first_action", "symbol": "📤", "earned": 3},
-        {"name": "first_stats", "symbol": "📊", "earned": 1},
+    assert board(tally, "a")[0].badges == [
+        Badge("connected", "🔌", 2),
+        Badge("first_action", "📤", 3),
+        Badge("first_stats", "📊", 1),
     ]
 
 

@@ -20,7 +20,7 @@ from lastword.serve.http.limits import Limits
 from lastword.serve.metrics import Metrics, Requests
 from lastword.serve.tables.position_wait import PositionWaits
 from lastword.serve.tables.row_streams import RowStreams
-from lastword.teams.board.judging import REASONS
+from lastword.teams.board.board_shapes import REASONS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
+from msgspec import Struct
 from prometheus_client.metrics_core import Metric
 
 from lastword.kafka.client.connection import Connection
@@ -32,8 +33,8 @@ class Guest:
     is_present: bool = True
     # For GET, without names in the path or a query. A handler is called in the event loop, so it must not block.
     routes: Sequence[Route[Host]] = ()
-    # Schemas of the OpenAPI document to which the answers of the routes refer.
-    schemas: Mapping[str, Any] = {}
+    # For the OpenAPI document: an example of each Struct that is the answer of a route.
+    examples: Sequence[Struct] = ()
 
     def check(self, connection: Connection) -> None:
         """Raises an error where the guest can't be served, before anything is started."""

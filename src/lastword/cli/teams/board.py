@@ -7,6 +7,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from lastword.cli import cluster_choice, options
 from lastword.cli.output import print_json, print_table
 from lastword.cli.progress_line import ProgressLine
@@ -69,8 +71,8 @@ def board(args: argparse.Namespace) -> int:
         if args.refused:
             _print_refused(first, as_json=args.json)
         elif args.json:
-            for team in first.as_json()["teams"]:
-                print_json(team)
+            for team in first.teams:
+                print_json(msgspec.to_builtins(team))
         elif args.once or not sys.stdout.isatty():
             _print_once(first)
         else:
@@ -99,30 +101,29 @@ def _follow(live: LiveBoard) -> None:
 
 
 def _print_refused(found: Board, *, as_json: bool) -> None:
-    refused = found.refused_json()
     if as_json:
-        for each in refused["last"]:
-            print_json(each)
+        for each in found.last_refused:
+            print_json(msgspec.to_builtins(each))
         return
-    if not refused["counts"]:
+    if not found.refused:
         print("nothing was refused")
         return
     print_table(
         ["TEAM", "COUNT", "REASON", "MEANING"],
-        [[_name(each["team"]), each["count"], each["reason"], each["meaning"]] for each in refused["counts"]],
+        [[_name(each.team), each.count, each.reason, each.meaning] for each in found.refused],
     )
     print()
     print_table(
         ["TIME (UTC)", "RECORD", "TEAM", "REASON", "VALUE"],
         [
             [
-                when(each["time"]),
-                f"{each['topic']}[{each['partition']}] {each['offset']}",
-                _name(each["team"]),
-                each["words"],
-                "<tombstone>" if each["excerpt"] is None else printable(each["excerpt"]),
+                when(each.time),
+                f"{each.topic}[{each.partition}] {each.offset}",
+                _name(each.team),
+                each.words,
+                "<tombstone>" if each.excerpt is None else printable(each.excerpt),
             ]
-            for each in refused["last"]
+            for each in found.last_refused
         ],
     )
 

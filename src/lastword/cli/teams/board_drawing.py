@@ -13,8 +13,8 @@ from typing import TextIO
 
 from lastword.cli.output import styled
 from lastword.cli.readable import counted, printable, when
-from lastword.teams.board.badges import SYMBOLS
-from lastword.teams.board.ranking import Board, Team
+from lastword.teams.board.board_shapes import SYMBOLS, Team
+from lastword.teams.board.ranking import Board
 
 _GAP = 2
 _LONGEST_NAME = 30
@@ -77,11 +77,12 @@ def width_of(text: str) -> int:
 
 
 def _cells(team: Team) -> list[str]:
+    earned = {badge.name for badge in team.badges}
     return [
         str(team.rank),
         _shortened(printable(team.team)),
         # A column for each badge, so that the badges of all teams line up.
-        " ".join(symbol if name in team.badges else "· " for name, symbol in SYMBOLS.items()),
+        " ".join(symbol if name in earned else "· " for name, symbol in SYMBOLS.items()),
         _number(team.lag),
         _number(team.actions),
         _rate(team.actions_per_s),
@@ -104,7 +105,8 @@ def _line(cells: Sequence[str], widths: list[int]) -> str:
 def _placed(line: str, badges: str, team: Team, column: int) -> str:
     """The line, with the cursor sent to the column of each badge and of the text after them."""
     before, _, after = line.rpartition(badges)
-    symbols = [symbol if name in team.badges else "·" for name, symbol in SYMBOLS.items()]
+    earned = {badge.name for badge in team.badges}
+    symbols = [symbol if name in earned else "·" for name, symbol in SYMBOLS.items()]
     sent = "".join(f"\x1b[{column + _SLOT * i}G{symbol}" for i, symbol in enumerate(symbols))
     return f"{before}{sent}\x1b[{column + width_of(badges)}G{after}"
 
@@ -115,7 +117,7 @@ def _remarks(board: Board) -> list[tuple[str, str]]:
         remarks.append(
             (f"this is the board of {when(board.at)}: {board.why or 'the cluster does not answer'}", "yellow")
         )
-    refused = sum(count for _, _, count in board.refused)
+    refused = sum(each.count for each in board.refused)
     if refused:
         remarks.append((f"{counted(refused, 'record')} refused: see  lastword board --refused", "dim"))
     if board.missed:

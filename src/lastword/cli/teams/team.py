@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from textwrap import indent
 
+import msgspec
+
 from lastword.cli import cluster_choice, options
 from lastword.cli.local.broker_users import make_account
 from lastword.cli.output import print_json
@@ -36,6 +38,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
 def add(args: argparse.Namespace) -> int:
     from lastword.kafka.broker import logins
     from lastword.kafka.broker.users import Rights, check_user_name
+    from lastword.teams.board.board_shapes import TeamAccount
     from lastword.teams.board.registering import register_team
 
     check_user_name(args.name)
@@ -52,7 +55,7 @@ def add(args: argparse.Namespace) -> int:
     register_team(connection, args.name)
     account = make_account(connection, args.name, rights)
     if args.json:
-        print_json({"team": args.name, "file": str(account.file), "settings": account.login})
+        print_json(msgspec.to_builtins(TeamAccount(args.name, str(account.file), account.login)))
         return 0
     servers = connection.bootstrap_servers
     print(f"team {args.name}: {rights}")

@@ -32,11 +32,12 @@ def document(
 ) -> bytes:
     """The document as JSON; the routes are those of the guests that are present, too. Guarded: a token is needed."""
     guests = list(guests)
-    around = Surroundings(list(tables), limits, files, [guest.name for guest in guests], guarded)
-    return msgspec.json.encode(_document(list(routes), around, [guest for guest in guests if guest.is_present]))
+    examples = [example for guest in guests for example in guest.examples]
+    around = Surroundings(list(tables), limits, files, [guest.name for guest in guests], examples, guarded)
+    return msgspec.json.encode(_document(list(routes), around))
 
 
-def _document(routes: list[Route[Any]], around: Surroundings, guests: list[DescribedGuest]) -> Node:
+def _document(routes: list[Route[Any]], around: Surroundings) -> Node:
     paths: Node = {}
     for route in routes:
         for path, table in _paths(route, routes, around.tables):
@@ -56,7 +57,7 @@ def _document(routes: list[Route[Any]], around: Surroundings, guests: list[Descr
         "servers": [{"url": "/"}],
         "paths": paths,
         "components": {
-            "schemas": schemas | {name: schema for guest in guests for name, schema in guest.schemas.items()},
+            "schemas": schemas,
             "responses": {
                 "no_such_route": refusals(["no_such_route"])["404"],
                 "method_not_allowed": refusals(["method_not_allowed"])["405"],

@@ -92,9 +92,9 @@ _EXAMPLES: tuple[Struct, ...] = (
 )
 
 
-def example_of(shape: type[Struct], guests: list[str]) -> Node:
+def example_of(shape: type[Struct], guests: list[str], guest_examples: list[Struct]) -> Node:
     """An answer of the shape; that about the cluster has a field for each guest."""
-    example: Node = msgspec.to_builtins(next(each for each in _EXAMPLES if type(each) is shape))
+    example: Node = msgspec.to_builtins(next(each for each in (*_EXAMPLES, *guest_examples) if type(each) is shape))
     return example | dict.fromkeys(guests, False) if shape is ClusterAnswer else example
 
 

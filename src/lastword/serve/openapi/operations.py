@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from lastword.console import FIRST, PageFile
 from lastword.core.shapes.rows import CountAnswer, SentPage, SentRow, WriteAnswer, WritesAnswer
@@ -78,6 +79,8 @@ class Surroundings(NamedTuple):
     limits: Limits
     files: Mapping[str, PageFile]
     guests: list[str]
+    # Of the answers of the guests.
+    guest_examples: list[Struct]
     # Whether a token is needed.
     guarded: bool
 
@@ -177,7 +180,12 @@ def _content(route: Route[Any], table: Described | None, around: Surroundings) -
             page = {"rows": [example_row(table)], "next": None, "position": "0:18,1:5,2:18"}
             return {JSON: {"schema": ref(row_name(table, "page")), "example": page}}
         case type() as shape:
-            return {JSON: {"schema": ref(shape.__name__), "example": example_of(shape, around.guests)}}
+            return {
+                JSON: {
+                    "schema": ref(shape.__name__),
+                    "example": example_of(shape, around.guests, around.guest_examples),
+                }
+            }
         case _:
             raise NotImplementedError(route)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -49,7 +49,7 @@ class DescribedGuest(Protocol):
     @property
     def is_present(self) -> bool: ...
     @property
-    def schemas(self) -> Mapping[str, Any]: ...
+    def examples(self) -> Sequence[Struct]: ...
 
 
 def ref(name: str) -> Node:

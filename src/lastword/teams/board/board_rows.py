@@ -11,35 +11,33 @@ One process at a time writes the first three, in transactions: they always belon
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
 from lastword.core.errors import LastwordError
 from lastword.core.record import Record
+from lastword.teams.board.board_shapes import (
+    ROW_FORMAT,
+    BadgesRow,
+    ListedRefusal,
+    PartitionCount,
+    RefusedRow,
+    RegisteredTeam,
+    RowFormat,
+)
 from lastword.teams.board.board_topics import ACTIONS, STATE, STATS
 from lastword.teams.board.judging import is_team_name
-from lastword.teams.board.tally import (
-    BADGES_PREFIX,
-    NOBODY,
-    REFUSED_KEY,
-    Count,
-    ListedRefusal,
-    Numbers,
-    SourcePartition,
-    Tally,
-)
+from lastword.teams.board.tally import BADGES_PREFIX, NOBODY, REFUSED_KEY, SourcePartition, Tally
 
 TEAM_PREFIX = "team/"
-_FORMAT = 1
-_DAMAGE = (msgspec.MsgspecError, ValueError, TypeError, KeyError, AttributeError)
+_DAMAGE = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 class BoardRows:
     """The rows that were read so far."""
 
     def __init__(self) -> None:
-        self.counts: dict[SourcePartition, Count] = {}
+        self.counts: dict[SourcePartition, PartitionCount] = {}
         self.listed: list[ListedRefusal] = []
         self.earned: dict[str, dict[str, int]] = {}
         self.registered: dict[str, int] = {}
@@ -81,31 +79,28 @@ class BoardRows:
         if value is None or not is_team_name(name):
             return
         try:
-            registered = msgspec.json.decode(value)["registered"]
+            self.registered[name] = msgspec.json.decode(value, type=RegisteredTeam).registered
         except _DAMAGE:
             return
-        if isinstance(registered, int):
-            self.registered[name] = registered
 
     def _take_row(self, key: str, value: bytes) -> bool:
         topic, _, partition = key.rpartition("/")
         if key != REFUSED_KEY and not key.startswith(BADGES_PREFIX) and topic not in (ACTIONS, STATS):
             return False
-        fields = msgspec.json.decode(value)
-        if (version := fields.pop("format")) != _FORMAT:
-            raise ValueError(f"its format is {version}, and this version reads format {_FORMAT}")
+        if (version := msgspec.json.decode(value, type=RowFormat).format) != ROW_FORMAT:
+            raise ValueError(f"its format is {version}, and this version reads format {ROW_FORMAT}")
         if key == REFUSED_KEY:
-            self.listed = [ListedRefusal(**each) for each in fields["last"]]
+            self.listed = msgspec.json.decode(value, type=RefusedRow).last
         elif key.startswith(BADGES_PREFIX):
-            self.earned[key.removeprefix(BADGES_PREFIX)] = dict(fields["earned"])
+            self.earned[key.removeprefix(BADGES_PREFIX)] = msgspec.json.decode(value, type=BadgesRow).earned
         else:
-            numbers = {team: Numbers(**each) for team, each in fields.pop("numbers").items()}
-            self.counts[SourcePartition(topic, int(partition))] = Count(**fields, numbers=numbers)
+            count = msgspec.json.decode(value, type=PartitionCount)
+            self.counts[SourcePartition(topic, int(partition))] = count
         return True
 
 
-def count_copy(count: Count) -> Count:
-    return Count(
+def count_copy(count: PartitionCount) -> PartitionCount:
+    return PartitionCount(
         topic_id=count.topic_id,
         next_offset=count.next_offset,
         missed=count.missed,
@@ -117,21 +112,13 @@ def count_copy(count: Count) -> Count:
 
 def rows_of(tally: Tally, keys: Iterable[str]) -> dict[str, bytes]:
     """The rows of a tally with these keys, as they are written."""
-    return {key: msgspec.json.encode({"format": _FORMAT, **_row(tally, key)}) for key in sorted(keys)}
+    return {key: msgspec.json.encode(_row(tally, key)) for key in sorted(keys)}
 
 
-def _row(tally: Tally, key: str) -> dict[str, Any]:
+def _row(tally: Tally, key: str) -> PartitionCount | RefusedRow | BadgesRow:
     if key == REFUSED_KEY:
-        return {"last": [each._asdict() for each in tally.listed]}
+        return RefusedRow(last=list(tally.listed))
     if key.startswith(BADGES_PREFIX):
-        return {"earned": tally.earned[key.removeprefix(BADGES_PREFIX)]}
+        return BadgesRow(earned=tally.earned[key.removeprefix(BADGES_PREFIX)])
     topic, _, partition = key.rpartition("/")
-    count = tally.counts[SourcePartition(topic, int(partition))]
-    return {
-        "topic_id": count.topic_id,
-        "next_offset": count.next_offset,
-        "missed": count.missed,
-        "actions": count.actions,
-        "numbers": {team: numbers._asdict() for team, numbers in count.numbers.items()},
-        "refused": count.refused,
-    }
+    return tally.counts[SourcePartition(topic, int(partition))]

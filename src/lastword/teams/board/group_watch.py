@@ -13,10 +13,10 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.group_members import groups_now
 from lastword.kafka.topics.topic_description import EARLIEST, committed_ends, offsets
 from lastword.processes.background_loop import BackgroundLoop
+from lastword.teams.board.board_shapes import MOST_TEAMS
 from lastword.teams.board.board_topics import USERS
 from lastword.teams.board.judging import is_team_name
 from lastword.teams.board.presence import Groups
-from lastword.teams.board.tally import MOST_TEAMS
 
 _EVERY_S = 2.0
 

@@ -4,41 +4,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import msgspec
+
 from lastword.core.codecs import codec_named
 from lastword.core.errors import DecodeError
 from lastword.core.record import Record
+from lastword.teams.board.board_shapes import MOST_LETTERS, REASONS, ActionRecord, StatsRecord
 from lastword.teams.board.board_topics import ACTIONS
 
-MOST_LETTERS = 100
-_MOST_COUNT = 2**63 - 1
-_ACTION_FIELDS = ("customer", "type", "reason", "team")
-_COUNTERS = ("processed", "flagged")
 _json = codec_named("json")
-
-# Every reason for which a record is refused, and when.
-REASONS: dict[str, str] = {
-    "tombstone": "an action without a value",
-    "not_json": "the value is not JSON",
-    "not_object": "the value is JSON, and no object",
-    "missing_field": "a field is missing",
-    "not_text": "a field is not text",
-    "empty_field": "a field is empty",
-    "long_team": f"the team's name has more than {MOST_LETTERS} characters",
-    "key_not_team": "the key is not the team's name",
-    "not_count": "a counter is not a whole number from 0 on",
-    "flagged_over_processed": "more were flagged than processed",
-    "too_many_teams": "the board has no room for another team",
-}
 
 
 class Action(NamedTuple):
     team: str
-
-
-class Stats(NamedTuple):
-    team: str
-    processed: int
-    flagged: int
 
 
 class Forgotten(NamedTuple):
@@ -53,7 +31,7 @@ class Refusal(NamedTuple):
     team: str | None  # None where it is unknown
 
 
-Judged = Action | Stats | Forgotten | Refusal
+Judged = Action | StatsRecord | Forgotten | Refusal
 
 
 def judged(topic: str, record: Record) -> Judged:
@@ -75,8 +53,10 @@ def _action(record: Record) -> Judged:
     fields = _object(record.value, None)
     if isinstance(fields, Refusal):
         return fields
-    wrong = next(filter(None, (_text_refusal(fields, name) for name in _ACTION_FIELDS)), None)
-    return wrong or Action(fields["team"])
+    try:
+        return Action(msgspec.convert(fields, ActionRecord).team)
+    except msgspec.ValidationError:
+        return next(filter(None, (_text_refusal(fields, name) for name in ActionRecord.__struct_fields__)))
 
 
 def _stats(record: Record) -> Judged:
@@ -88,20 +68,27 @@ def _stats(record: Record) -> Judged:
     fields = _object(record.value, by_key)
     if isinstance(fields, Refusal):
         return fields
+    try:
+        stats = msgspec.convert(fields, StatsRecord)
+    except msgspec.ValidationError:
+        return _stats_refusal(fields, key, by_key)
+    if key != stats.team:
+        return refusal("key_not_team", stats.team)
+    return refusal("flagged_over_processed", stats.team) if stats.flagged > stats.processed else stats
+
+
+def _stats_refusal(fields: dict[str, Any], key: str | None, by_key: str | None) -> Refusal:
+    """Why the fields are not a StatsRecord; a key that is not the team's name comes before the counters."""
     wrong = _text_refusal(fields, "team", by_key)
     if wrong is not None:
         return wrong
     team = fields["team"]
     if key != team:
         return refusal("key_not_team", team)
-    for name in _COUNTERS:
-        if name not in fields:
-            return refusal("missing_field", team, f"{name} is missing")
-        if not _is_count(fields[name]):
-            return refusal("not_count", team, f"{name} is not a whole number from 0 on")
-    if fields["flagged"] > fields["processed"]:
-        return refusal("flagged_over_processed", team)
-    return Stats(team, fields["processed"], fields["flagged"])
+    name = next(name for name in ("processed", "flagged") if not _is_count(fields.get(name)))
+    if name not in fields:
+        return refusal("missing_field", team, f"{name} is missing")
+    return refusal("not_count", team, f"{name} is not a whole number from 0 on")
 
 
 def _object(value: bytes, team: str | None) -> dict[str, Any] | Refusal:
@@ -129,7 +116,7 @@ def _text_refusal(fields: dict[str, Any], name: str, otherwise: str | None = Non
 
 def _is_count(number: object) -> bool:
     # In Python True is an int, in JSON it is not a number.
-    return isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _MOST_COUNT
+    return isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**63
 
 
 def _text(raw: bytes | None) -> str | None:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from lastword.core.position import Position
 from lastword.core.shapes.pipeline_status import PipelineStatus
 from lastword.kafka.client.group_members import GroupNow
-from lastword.teams.board.badges import CONNECTED, SHARED_WORK
+from lastword.teams.board.board_shapes import CONNECTED, MOST_TEAMS, SHARED_WORK, TeamKind
 from lastword.teams.board.board_topics import PIPELINE, STATS
 from lastword.teams.board.judging import is_team_name
-from lastword.teams.board.tally import MOST_TEAMS
-
-Kind = Literal["inside", "outside"]
 
 # An older status says nothing about the present.
 _YOUNG_MS = 10_000
@@ -24,7 +20,7 @@ _YOUNG_MS = 10_000
 class TeamPresence:
     """A team at one moment."""
 
-    kind: Kind
+    kind: TeamKind
     is_connected: bool = False
     shares_work: bool = False
     lag: int | None = None  # None while the lag is unknown

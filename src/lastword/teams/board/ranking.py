@@ -6,35 +6,27 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from lastword.teams.board.badges import SYMBOLS
-from lastword.teams.board.judging import REASONS
-from lastword.teams.board.presence import Kind, TeamPresence
+from msgspec import structs
+
+from lastword.teams.board.board_shapes import (
+    REASONS,
+    SYMBOLS,
+    Badge,
+    BoardAnswer,
+    BoardState,
+    ListedRefusal,
+    RefusedAnswer,
+    RefusedCount,
+    RefusedTotal,
+    Team,
+    TeamNumbers,
+)
+from lastword.teams.board.presence import TeamPresence
 from lastword.teams.board.rates import Rates
-from lastword.teams.board.tally import NOBODY, Numbers, Tally
+from lastword.teams.board.tally import NOBODY, Tally
 
 _NUMBER = re.compile(r"([0-9]+)")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Team:
-    rank: int
-    team: str
-    kind: Kind
-    badges: Mapping[str, int]  # when each was earned, in the order of SYMBOLS
-    lag: int | None
-    actions: int
-    processed: int | None
-    flagged: int | None
-    actions_per_s: float | None
-    processed_per_s: float | None
-    reset: bool
-    refused: int
-
-    def as_json(self) -> dict[str, Any]:
-        earned = [{"name": name, "symbol": SYMBOLS[name], "earned": at} for name, at in self.badges.items()]
-        return {**vars(self), "badges": earned}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,37 +34,35 @@ class Board:
     """The board at one moment, with the counts of all refusals so far and the last refused records in full."""
 
     at: int
-    state: str  # "ready", or "connecting" while a topic can't be read
+    state: BoardState  # "connecting" while a topic can't be read
     why: str | None
     written: int | None  # when board_state was written last
     missed: int
     teams: tuple[Team, ...]
-    refused: tuple[tuple[str | None, str, int], ...]  # team, reason, how often
-    last_refused: tuple[dict[str, Any], ...]
+    refused: tuple[RefusedCount, ...]
+    last_refused: tuple[ListedRefusal, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def answer(self) -> BoardAnswer:
+        """The board as it is sent."""
         reasons: Counter[str] = Counter()
-        for _, reason, count in self.refused:
-            reasons[reason] += count
-        return {
-            "at": self.at,
-            "state": self.state,
-            "written": self.written,
-            "missed": self.missed,
-            "refused": {"total": reasons.total(), "reasons": dict(sorted(reasons.items()))},
-            "teams": [team.as_json() for team in self.teams],
-        }
+        for each in self.refused:
+            reasons[each.reason] += each.count
+        return BoardAnswer(
+            at=self.at,
+            state=self.state,
+            written=self.written,
+            missed=self.missed,
+            refused=RefusedTotal(reasons.total(), dict(sorted(reasons.items()))),
+            teams=list(self.teams),
+        )
 
-    def refused_json(self) -> dict[str, Any]:
-        counts = [
-            {"team": team, "reason": reason, "meaning": REASONS.get(reason, reason), "count": count}
-            for team, reason, count in self.refused
-        ]
-        return {"at": self.at, "counts": counts, "last": list(self.last_refused)}
+    def refused_answer(self) -> RefusedAnswer:
+        """The refused records as they are sent."""
+        return RefusedAnswer(self.at, list(self.refused), list(self.last_refused))
 
     def as_unreachable(self, why: str | None) -> Board:
         """The board when it is not followed any more: lag and rates are unknown."""
-        teams = tuple(replace(team, lag=None, actions_per_s=None, processed_per_s=None) for team in self.teams)
+        teams = tuple(structs.replace(team, lag=None, actions_per_s=None, processed_per_s=None) for team in self.teams)
         return replace(self, state="connecting", why=why, teams=teams)
 
 
@@ -85,8 +75,7 @@ def ranked(
     for count in tally.counts.values():
         for team, reasons in count.refused.items():
             refused[team] += sum(reasons.values())
-    earned = {team: {name: tally.earned.get(team, {}).get(name) for name in SYMBOLS} for team in seen}
-    badges = {team: {name: at for name, at in each.items() if at is not None} for team, each in earned.items()}
+    badges = {team: _badges(tally.earned.get(team, {})) for team in seen}
     order = sorted(seen, key=lambda team: (-len(badges[team]), -actions[team], _natural(team), team))
     teams = []
     for rank, name in enumerate(order, 1):
@@ -110,6 +99,10 @@ def ranked(
     return tuple(teams)
 
 
+def _badges(earned: Mapping[str, int]) -> list[Badge]:
+    return [Badge(name, symbol, earned[name]) for name, symbol in SYMBOLS.items() if name in earned]
+
+
 def actions_of(tally: Tally) -> Counter[str]:
     """The valid actions of each team, over all partitions."""
     total: Counter[str] = Counter()
@@ -118,9 +111,9 @@ def actions_of(tally: Tally) -> Counter[str]:
     return total
 
 
-def numbers_of(tally: Tally) -> dict[str, Numbers]:
+def numbers_of(tally: Tally) -> dict[str, TeamNumbers]:
     """The latest numbers of each team; for a key in two partitions the later row, as in any table."""
-    newest: dict[str, tuple[tuple[int, int], Numbers]] = {}
+    newest: dict[str, tuple[tuple[int, int], TeamNumbers]] = {}
     for place, count in tally.counts.items():
         for team, numbers in count.numbers.items():
             age = (numbers.at, place.partition)
@@ -129,7 +122,7 @@ def numbers_of(tally: Tally) -> dict[str, Numbers]:
     return {team: numbers for team, (_, numbers) in newest.items()}
 
 
-def refused_counts(tally: Tally) -> tuple[tuple[str | None, str, int], ...]:
+def refused_counts(tally: Tally) -> tuple[RefusedCount, ...]:
     """How often records were refused, by team and reason; the team is None where it is unknown."""
     total: Counter[tuple[str, str]] = Counter()
     for count in tally.counts.values():
@@ -137,13 +130,17 @@ def refused_counts(tally: Tally) -> tuple[tuple[str | None, str, int], ...]:
             for reason, times in reasons.items():
                 total[team, reason] += times
     order = sorted(total, key=lambda each: (_natural(each[0]), *each))
-    return tuple((None if team == NOBODY else team, reason, total[team, reason]) for team, reason in order)
+    return tuple(
+        RefusedCount(None if team == NOBODY else team, reason, REASONS.get(reason, reason), total[team, reason])
+        for team, reason in order
+    )
 
 
-def last_refused(tally: Tally) -> tuple[dict[str, Any], ...]:
+def last_refused(tally: Tally) -> tuple[ListedRefusal, ...]:
     """The last refused records, the newest timestamp first."""
-    newest = sorted(tally.listed, key=lambda each: (each.time, each.topic, each.partition, each.offset), reverse=True)
-    return tuple(each._asdict() for each in newest)
+    return tuple(
+        sorted(tally.listed, key=lambda each: (each.time, each.topic, each.partition, each.offset), reverse=True)
+    )
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

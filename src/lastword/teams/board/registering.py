@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import msgspec
 
 from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput
@@ -10,8 +10,9 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import fold_topic
 from lastword.kafka.client.writing import Writer
 from lastword.teams.board.board_rows import TEAM_PREFIX
+from lastword.teams.board.board_shapes import MOST_LETTERS, RegisteredTeam
 from lastword.teams.board.board_topics import STATE, make_state_topic
-from lastword.teams.board.judging import MOST_LETTERS, is_team_name
+from lastword.teams.board.judging import is_team_name
 
 
 def register_team(connection: Connection, name: str) -> None:
@@ -22,4 +23,4 @@ def register_team(connection: Connection, name: str) -> None:
     key = f"{TEAM_PREFIX}{name}".encode()
     if key not in fold_topic(connection, STATE, key=key).rows:
         with Writer(connection, STATE) as writer:
-            writer.write(key, json.dumps({"registered": now_ms()}).encode())
+            writer.write(key, msgspec.json.encode(RegisteredTeam(now_ms())))

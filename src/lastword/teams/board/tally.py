@@ -8,16 +8,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lastword.core.clock import now_ms
 from lastword.core.record import Record
-from lastword.teams.board.badges import FIRST_ACTION, FIRST_STATS
-from lastword.teams.board.judging import Action, Forgotten, Judged, Refusal, Stats, judged, refusal
+from lastword.teams.board.board_shapes import (
+    FIRST_ACTION,
+    FIRST_STATS,
+    MOST_LISTED,
+    MOST_TEAMS,
+    ListedRefusal,
+    PartitionCount,
+    StatsRecord,
+    TeamNumbers,
+)
+from lastword.teams.board.judging import Action, Forgotten, Judged, Refusal, judged, refusal
 
-MOST_TEAMS = 1000
-MOST_LISTED = 100
 _OPENING_BYTES, _EXCERPT_LETTERS = 800, 200
 REFUSED_KEY = "refused"
 BADGES_PREFIX = "badges/"
@@ -31,46 +37,6 @@ class SourcePartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}/{self.partition}"
-
-
-class Numbers(NamedTuple):
-    """The latest valid numbers of a team, when they were written, and the highest numbers so far."""
-
-    processed: int
-    flagged: int
-    at: int
-    most_processed: int
-    most_flagged: int
-
-    @property
-    def is_reset(self) -> bool:
-        """Whether a counter went back and has not reached its old value again."""
-        return self.processed < self.most_processed or self.flagged < self.most_flagged
-
-
-@dataclass(kw_only=True)
-class Count:
-    """The counts of all records of one source partition before `next_offset`."""
-
-    topic_id: str  # a topic that was deleted and made again has another id
-    next_offset: int = 0
-    missed: int = 0  # offsets whose records expired before they were read
-    actions: dict[str, int] = field(default_factory=dict)
-    numbers: dict[str, Numbers] = field(default_factory=dict)
-    refused: dict[str, dict[str, int]] = field(default_factory=dict)  # by team, then by reason
-
-
-class ListedRefusal(NamedTuple):
-    """A refused record in the list of the last ones."""
-
-    topic: str
-    partition: int
-    offset: int
-    time: int
-    team: str | None
-    reason: str
-    words: str
-    excerpt: str | None  # None for a tombstone
 
 
 class PartitionStart(NamedTuple):
@@ -104,7 +70,7 @@ class Tally:
     """All counts. `changed` has the keys of the rows that differ from the rows that were written last."""
 
     def __init__(self) -> None:
-        self.counts: dict[SourcePartition, Count] = {}
+        self.counts: dict[SourcePartition, PartitionCount] = {}
         self.earned: dict[str, dict[str, int]] = {}  # by team, then by badge: when
         self.listed: deque[ListedRefusal] = deque(maxlen=MOST_LISTED)
         self.changed: set[str] = set()
@@ -120,7 +86,7 @@ class Tally:
         """Goes on with a partition at its count; records that expired before they were read count as missed."""
         count = self.counts.get(log.place)
         if count is None:
-            count = self.counts[log.place] = Count(topic_id=log.topic_id)
+            count = self.counts[log.place] = PartitionCount(topic_id=log.topic_id, numbers={})
             self.changed.add(str(log.place))
         if count.topic_id != log.topic_id:
             count.missed += max(0, log.ended - count.next_offset)
@@ -146,16 +112,16 @@ class Tally:
             return False
         self._move(entry.place, count, entry.offset + 1)
         verdict = entry.judged
-        if isinstance(verdict, Action | Stats) and not self.admit(verdict.team):
+        if isinstance(verdict, Action | StatsRecord) and not self.admit(verdict.team):
             verdict = refusal("too_many_teams", verdict.team)
         match verdict:
             case Action(team):
                 count.actions[team] = count.actions.get(team, 0) + 1
                 self.award(team, FIRST_ACTION, _moment(entry.time))
-            case Stats(team, processed, flagged):
+            case StatsRecord(team, processed, flagged):
                 before = count.numbers.get(team)
                 most = (before.most_processed, before.most_flagged) if before else (0, 0)
-                count.numbers[team] = Numbers(
+                count.numbers[team] = TeamNumbers(
                     processed, flagged, entry.time, max(processed, most[0]), max(flagged, most[1])
                 )
                 self.award(team, FIRST_STATS, _moment(entry.time))
@@ -180,7 +146,7 @@ class Tally:
             self.teams.add(team)
         return True
 
-    def _refuse(self, count: Count, entry: JudgedRecord, verdict: Refusal) -> None:
+    def _refuse(self, count: PartitionCount, entry: JudgedRecord, verdict: Refusal) -> None:
         name = verdict.team if verdict.team is not None and self._may_name(verdict.team) else NOBODY
         reasons = count.refused.setdefault(name, {})
         reasons[verdict.reason] = reasons.get(verdict.reason, 0) + 1
@@ -204,7 +170,7 @@ class Tally:
             self._named.add(team)
         return True
 
-    def _move(self, place: SourcePartition, count: Count, offset: int) -> None:
+    def _move(self, place: SourcePartition, count: PartitionCount, offset: int) -> None:
         if count.next_offset != offset:
             count.next_offset = offset
             self.changed.add(str(place))

@@ -17,11 +17,12 @@ from lastword.serve.http.queries import NoQuery
 from lastword.serve.http.requests import Request
 from lastword.serve.http.routes import Handler, Route
 from lastword.serve.tables.served_table import ServedTable
+from lastword.teams.board.board_shapes import BoardAnswer, RefusedAnswer
 from lastword.teams.board.board_topics import STATUS, refuse_missing
 from lastword.teams.board.live import LiveBoard
 from lastword.teams.board.ranking import Board
 from lastword.teams.board.status_source import StatusSource
-from lastword.teams.serving.board_paths import BOARD_CONTENT, REFUSED_CONTENT, STREAM_CONTENT, board_schemas
+from lastword.teams.serving.board_paths import EXAMPLES, STREAM_CONTENT
 from lastword.teams.serving.served_status import ServedStatus
 
 _HandlerOf = Callable[[Host], Handler]
@@ -31,12 +32,12 @@ class BoardGuest(Guest):
     """The board, which is counted and written while the server runs; `report` gets what happens to it."""
 
     name = "board"
+    examples = EXAMPLES
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report
         self._live: LiveBoard | None = None
         self.routes = _routes(lambda _: self._answer, lambda _: self._refused_answer, self._stream)
-        self.schemas = board_schemas()
 
     @property
     def live(self) -> LiveBoard:
@@ -68,13 +69,13 @@ class BoardGuest(Guest):
             raise Refused("not_ready", "the board has nothing to show yet") from None
 
     async def _answer(self, _request: Request, _query: NoQuery) -> Answer:
-        return json_answer(self.board().as_json())
+        return json_answer(self.board().answer())
 
     async def _refused_answer(self, _request: Request, _query: NoQuery) -> Answer:
-        return json_answer(self.board().refused_json())
+        return json_answer(self.board().refused_answer())
 
     def _stream(self, host: Host) -> Handler:
-        source = SnapshotSource(event="board", newest=self.board, as_json=Board.as_json, is_same=_is_same)
+        source = SnapshotSource(event="board", newest=self.board, as_json=Board.answer, is_same=_is_same)
 
         async def begin(_request: Request, _query: NoQuery) -> Streamed:
             return SnapshotStream.begin(host.streams, source)
@@ -110,14 +111,14 @@ def _is_same(board: Board, other: Board) -> bool:
 def _routes(board: _HandlerOf, refused: _HandlerOf, changes: _HandlerOf) -> list[Route[Host]]:
     codes = ("not_ready",)
     return [
-        Route("board", "GET", "/board", board, "The teams, in order.", BOARD_CONTENT, codes=codes),
+        Route("board", "GET", "/board", board, "The teams, in order.", BoardAnswer, codes=codes),
         Route(
             "board refused",
             "GET",
             "/board/refused",
             refused,
             "The refused records: counted by team and reason, and the last of them.",
-            REFUSED_CONTENT,
+            RefusedAnswer,
             codes=codes,
         ),
         Route(
