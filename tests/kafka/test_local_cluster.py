@@ -16,6 +16,9 @@ import pytest
 
 import lastword
 from lastword.core.errors import BadInput, BrokerFailed
+from lastword.jvm.jars import broker_jar_lock, ensure_jars
+from lastword.jvm.java import find_java
+from lastword.kafka.broker.broker_process import Jvm, archive_options, broker_archive
 from lastword.kafka.broker.local_cluster import LocalCluster
 from support.command_line import JARS
 from support.processes import running_with
@@ -57,6 +60,21 @@ def test_a_broker_maps_the_class_archive_that_setup_made(cluster: LocalCluster) 
     maps = Path(f"/proc/{broker.pid}/maps").read_text()
 
     assert [line for line in maps.splitlines() if f"{JARS}/broker-" in line and line.endswith(".jsa")]
+
+
+def test_a_damaged_class_archive_costs_time_and_no_start(tmp_path: Path) -> None:
+    java = find_java()
+    jvm = Jvm(java=java, jars=ensure_jars(broker_jar_lock(), JARS, java, print))
+    # As large as an archive, with bytes in the middle that no JVM wrote.
+    whole = bytearray(broker_archive(jvm, JARS).path.read_bytes())
+    whole[len(whole) // 4 : len(whole) // 2] = bytes(len(whole) // 2 - len(whole) // 4)
+    damaged = broker_archive(jvm, tmp_path).path
+    damaged.write_bytes(whole)
+    options = archive_options(jvm, tmp_path)
+    assert any(str(damaged) in option for option in options)
+    with LocalCluster(name="a", folder=tmp_path / "a", jars=JARS, owned=True, jvm_options=options) as cluster:
+        cluster.start(port=0)
+        assert cluster.connection.reach().brokers
 
 
 def pids(cluster: LocalCluster) -> list[int | None]:

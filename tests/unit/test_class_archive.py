@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lastword.jvm.class_archive import ClassArchive, class_archive
 from lastword.jvm.java import Java
+from lastword.kafka.broker.broker_process import Jvm, archive_options, broker_archive
 
 
 @pytest.fixture
@@ -156,3 +158,15 @@ def test_a_cache_that_is_read_only_is_left_alone(
 
     assert archive.unfinished is None
     archive.finish(whole=True)
+
+
+def test_a_broker_maps_an_archive_of_its_java_and_its_jars_and_no_other(java: Java, cache: Path, jar: Path) -> None:
+    jvm = Jvm(java=replace(java, version=25), jars=(jar,))
+    assert archive_options(jvm, cache) == ()
+
+    archive = written(broker_archive(jvm, cache))
+    archive.finish(whole=True)
+
+    assert f"-XX:SharedArchiveFile={archive.path}" in archive_options(jvm, cache)
+    jar.write_bytes(b"another")
+    assert archive_options(jvm, cache) == ()

@@ -47,19 +47,14 @@ class Jvm:
         return [str(self.java.executable), *self.options, *options, "-cp", class_path, main_class, *arguments]
 
 
-def broker_archive(jvm: Jvm, cache: Path) -> ClassArchive | None:
-    """The archive of the broker's classes; None where the JVM keeps one by itself, as Java does from 19 on."""
-    if jvm.java.version >= 19:
-        return None
+def broker_archive(jvm: Jvm, cache: Path) -> ClassArchive:
+    """The archive of the broker's classes, for this Java and these jars."""
     return class_archive(jvm.java, cache.absolute(), broker_jar_lock().folder_name, jvm.class_path)
 
 
 def archive_options(jvm: Jvm, cache: Path) -> tuple[str, ...]:
     """Java's options for a broker that maps its class archive; none while there is no archive."""
     archive = broker_archive(jvm, cache)
-    if archive is None:
-        own = cache / f"broker-java{jvm.java.version}.jsa"
-        return "-XX:+AutoCreateSharedArchive", f"-XX:SharedArchiveFile={own}", "-Xlog:cds=off"
     return archive.options if archive.unfinished is None else ()
 
 

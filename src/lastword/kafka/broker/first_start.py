@@ -13,9 +13,9 @@ _STOP_S = 120.0
 
 
 def take_first_broker_start(jvm: Jvm, cache: Path, report: Callable[[str], None]) -> None:
-    """Starts a broker once and stops it, unless its class archive exists, can't be kept, or Java makes it by itself."""
+    """Starts a broker once and stops it, unless its class archive exists, or can't be kept."""
     archive = broker_archive(jvm, cache)
-    if archive is None or archive.unfinished is None:
+    if archive.unfinished is None:
         return
     report("preparing Kafka, once: it then starts in half the time")
     killed: list[str] = []
