@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from lastword.replica import catch_up as arrival
 from lastword.replica.catch_up import CatchUp
 from lastword.replica.store.row_layout import PartitionState
 from lastword.replica.store.store import Store
@@ -36,11 +35,8 @@ def test_a_table_is_as_ready_as_its_least_ready_partition(store: Store) -> None:
     assert made.state().name == "ready"
 
 
-def test_goals_that_took_long_to_reach_are_asked_for_again_but_not_for_ever(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(arrival, "_FRESH_S", -1.0)
-    made = CatchUp("t", store, 30)
+def test_goals_that_took_long_to_reach_are_asked_for_again_but_not_for_ever(store: Store) -> None:
+    made = CatchUp("t", store, 30, fresh_s=-1.0)
     for end in (1, 2):
         made.expect({0: end})
         arrive(made, store, 0, end, end)

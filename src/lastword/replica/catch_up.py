@@ -21,10 +21,12 @@ _MOST_ROUNDS = 3
 class CatchUp:
     """A table is as ready as its least ready partition."""
 
-    def __init__(self, topic: str, store: Store, transaction_patience_s: float) -> None:
+    def __init__(self, topic: str, store: Store, transaction_patience_s: float, *, fresh_s: float = _FRESH_S) -> None:
         self._topic = topic
         self._store = store
         self._patience_s = transaction_patience_s
+        # Goals that took longer than this are set once more.
+        self._fresh_s = fresh_s
         # High watermarks still to be reached.
         self._goals: dict[int, int] = {}
         # Partitions where committed data ends before the goal: the goal, and until when the session waits for it.
@@ -64,7 +66,7 @@ class CatchUp:
 
     def _settle(self) -> None:
         if not self._goals and not self._settled:
-            in_time = time.monotonic() - self._expected_at <= _FRESH_S
+            in_time = time.monotonic() - self._expected_at <= self._fresh_s
             self._settled = in_time or self._rounds >= _MOST_ROUNDS
 
     def state(self, why: str | None = None) -> State:
