@@ -16,7 +16,6 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.live_settings import alter_settings, topic_identity
 from lastword.kafka.compaction.journal import JournalEntry, SettingChange, claimed, has_entry
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
-from lastword.serve.cluster import topic_compactions as compacting_module
 from lastword.serve.cluster.topic_compactions import Compacting
 from lastword.serve.http.answers import Refused
 from lastword.serve.http.tokens import Tokens
@@ -184,13 +183,12 @@ def test_one_that_gets_no_thread_leaves_nothing_that_runs(
 
 
 def test_settings_that_could_not_be_put_back_at_its_end_are_put_back_later_by_the_server(
-    connection: Connection, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(compacting_module, "_AGAIN_S", 0.2)
     make_topic(connection, topic_name, segment_ms=60_000)
     settings, ended, admin = set_on_topic(connection, topic_name), list[str](), connection.admin()
     cluster_id = str(connection.reach(admin).cluster_id)
-    compacting = Compacting(connection, tmp_path, ended=ended.append)
+    compacting = Compacting(connection, tmp_path, ended=ended.append, again_s=0.2)
     with claimed(tmp_path, cluster_id, topic_name) as claim:
         changes = {"segment.ms": SettingChange(before="60000", during="1000")}
         identity = topic_identity(admin, topic_name)

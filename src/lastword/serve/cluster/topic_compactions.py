@@ -38,10 +38,13 @@ class _CompactionStopped(Exception):
 class Compacting:
     """Asked from any thread."""
 
-    def __init__(self, connection: Connection, home: Path | None, *, ended: Callable[[str], None]) -> None:
+    def __init__(
+        self, connection: Connection, home: Path | None, *, ended: Callable[[str], None], again_s: float = _AGAIN_S
+    ) -> None:
         self._connection = connection
         self._home = home
         self._ended = ended
+        self._again_s = again_s
         self._lock = threading.Lock()
         # By the id of the topic, because a topic that was created again is another topic.
         self._last: OrderedDict[str, CompactionStatus] = OrderedDict()
@@ -116,7 +119,7 @@ class Compacting:
 
     def _put_back(self, topic: str, cluster_id: str, home: Path) -> None:
         """Puts settings back that a compaction could not put back at its end: a next command may never come."""
-        while has_entry(home, cluster_id, topic) and not self._stopping.wait(_AGAIN_S):
+        while has_entry(home, cluster_id, topic) and not self._stopping.wait(self._again_s):
             with suppress(LastwordError):
                 restore_left_behind(self._connection, home, _log.info)
 
