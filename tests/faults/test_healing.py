@@ -14,13 +14,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from http.client import IncompleteRead
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
 import pytest
+from msgspec.structs import replace
 
 from lastword.api.table import Table
 from lastword.core.errors import ClusterUnreachable, DiskFull, HistoryLost, NotReady, StoreDamaged

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow
 import pytest
+from msgspec import structs
 
 import lastword.pipeline.running.commit_task
 from lastword.core.errors import Fenced, HistoryLost, LastwordError, SourceGap, TakenOver
@@ -104,7 +105,7 @@ def test_a_worker_whose_id_was_taken_commits_nothing_and_then_begins_where_the_o
 ) -> None:
     first = run(task, [Share(1, 3, 4, 0)], batch(valid(3, (0, b"a"))))[1]
     other = Transactions(connection, transactional_id(task.app, 1))
-    other.write([], progress_record(task.changelog, 1, replace(BEGINNING, next_offset=5)))
+    other.write([], progress_record(task.changelog, 1, structs.replace(BEGINNING, next_offset=5)))
     other.close()
     next_share, rows = Share(1, 4, 6, first["offset"]), batch(valid(4, (0, b"b")), valid(5, (0, b"c")))
 
@@ -168,7 +169,7 @@ def test_a_task_of_an_earlier_start_of_the_same_driver_does_not_take_the_id(
     connection: Connection, task: CommitTask, taking: Taking
 ) -> None:
     other = Transactions(connection, transactional_id(task.app, 1))
-    other.write([], progress_record(task.changelog, 1, replace(BEGINNING, generation=2)))
+    other.write([], progress_record(task.changelog, 1, structs.replace(BEGINNING, generation=2)))
     other.close()
 
     with pytest.raises(TakenOver):

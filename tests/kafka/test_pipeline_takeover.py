@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from lastword.core.errors import Fenced, SourceGap, TakenOver
 from lastword.kafka.client.connection import Connection

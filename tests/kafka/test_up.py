@@ -10,12 +10,13 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
 import pytest
+from msgspec.structs import replace
 
 from lastword.cli.local.try_commands import try_lines
 from lastword.core.errors import ClusterUnreachable

@@ -17,7 +17,7 @@ from lastword.kafka.broker.security import write_client_file
 from lastword.kafka.compaction.journal import claimed
 from lastword.replica.folder import ReplicaFolder
 from lastword.up.control import Upkeep
-from lastword.up.desired_state import DesiredState, save_desired_state
+from lastword.up.desired_state import NOTHING_WANTED, save_desired_state
 from lastword.up.http_tokens import http_tokens
 
 BROKER = BrokerSpec(node_id=1, port=20_001, controller_port=20_002)
@@ -58,7 +58,7 @@ MAKERS: dict[str, Callable[[Path], object]] = {
     "accounts/id": lambda home: write_client_file(home / "accounts" / "id" / "ann.properties", "127.0.0.1:1", {}),
     "journal": make_journal,
     "up turn": make_turn,
-    "up wanted": lambda home: save_desired_state(home / "up", DesiredState()),
+    "up wanted": lambda home: save_desired_state(home / "up", NOTHING_WANTED),
     "up tokens": lambda home: http_tokens(home / "up", is_locked=True),
 }
 

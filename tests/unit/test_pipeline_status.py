@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from lastword.core.position import Position
 from lastword.core.shapes.pipeline_status import BatchStatus, PipelineEvent, PipelineStatus

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import asdict, replace
 from rocksdict import Options
 
 from lastword.core.errors import ReplicaUnusable, StoreDamaged
@@ -226,6 +227,32 @@ def test_a_store_says_which_table_it_is_of(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         store.declare(IDENTITY)
         assert store.identity == IDENTITY
+
+
+@pytest.mark.parametrize("raw", [b"", b"[]", b"\xff", b"{"])
+def test_a_store_whose_identity_is_damaged_is_a_damaged_store(tmp_path: Path, raw: bytes) -> None:
+    with opened(tmp_path) as store:
+        store.database.partition_states.put(b"table", raw)
+    with pytest.raises(StoreDamaged, match="the entry that names the table is damaged"), opened(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("fields", [{"odd": 1}, {"topic": 7}])
+def test_an_identity_with_another_shape_is_damage(tmp_path: Path, fields: dict[str, object]) -> None:
+    with opened(tmp_path) as store:
+        raw = json.dumps({**asdict(IDENTITY), **fields}).encode()
+        store.database.partition_states.put(b"table", raw)
+    with opened(tmp_path) as store, pytest.raises(StoreDamaged, match="the entry that names the table is damaged"):
+        _ = store.identity
+
+
+def test_an_identity_has_the_bytes_that_every_version_writes(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.declare(IDENTITY)
+        assert store.database.partition_states.get(b"table") == (
+            b'{"topic":"t","topic_id":"i","cluster_id":"c","key_codec":"string","value_codec":"json",'
+            b'"delete_retention_ms":1,"format":%d}' % FORMAT
+        )
 
 
 def test_a_reader_of_the_count_never_sees_half_of_a_commit(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lastword.teams.parts import FILE, Choices, parts
-from lastword.up.desired_state import DesiredState
+from lastword.up.desired_state import NOTHING_WANTED, DesiredState
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,8 +36,8 @@ def test_each_part_is_a_command_on_the_cluster_and_the_generated_users_are_ended
 
 def test_choices_are_those_given_and_else_those_of_what_runs_or_the_port_of_what_ran() -> None:
     nothing = {"http_port": None, "rate": None}
-    known = DesiredState(choices={"http_port": 81, "rate": 7})
-    assert Choices.of(DesiredState(), nothing, is_running=False) == Choices()
+    known = DesiredState(parts=(), start_cluster=(), choices={"http_port": 81, "rate": 7})
+    assert Choices.of(NOTHING_WANTED, nothing, is_running=False) == Choices()
     assert Choices.of(known, nothing, is_running=True) == Choices(http_port=81, rate=7)
     assert Choices.of(known, nothing, is_running=False) == Choices(http_port=81)
     assert Choices.of(known, {**nothing, "rate": 9}, is_running=True) == Choices(http_port=81, rate=9)

@@ -16,7 +16,14 @@ from lastword.core.errors import LastwordError
 from lastword.processes.process_lock import end_process, running_pid
 from lastword.processes.warden import spawn
 from lastword.up.control import Ends, PartStatus, Upkeep
-from lastword.up.desired_state import DesiredState, Part, PartFiles, load_desired_state, save_desired_state
+from lastword.up.desired_state import (
+    NOTHING_WANTED,
+    DesiredState,
+    Part,
+    PartFiles,
+    load_desired_state,
+    save_desired_state,
+)
 from lastword.up.part_supervisor import Backoff
 from support.processes import alive, running_with
 from support.waiting import eventually
@@ -41,7 +48,7 @@ def shell(name: str, script: str) -> Part:
 
 
 def start(upkeep: Upkeep, *parts: Part) -> bool:
-    return upkeep.start(DesiredState(parts=parts), dict(os.environ))
+    return upkeep.start(DesiredState(parts=parts, start_cluster=()), dict(os.environ))
 
 
 def part(upkeep: Upkeep, name: str, is_so: Callable[[PartStatus], bool] = lambda part: part.pid is not None) -> int:
@@ -190,7 +197,7 @@ def test_what_a_killed_owner_had_started_is_ended(upkeep: Upkeep, tmp_path: Path
         with upkeep.owned():
             part = Part(name="a", command=("sleep", "60"))
             environment = {{**os.environ, "LASTWORD_HOME": {str(tmp_path)!r}}}
-            upkeep.start(DesiredState(is_owned=True, parts=(part,)), environment)
+            upkeep.start(DesiredState(is_owned=True, parts=(part,), start_cluster=()), environment)
             print("owning", flush=True)
             time.sleep(60)
     """)
@@ -213,8 +220,10 @@ def test_parts_whose_folder_is_removed_end(upkeep: Upkeep, tmp_path: Path) -> No
 
 
 def test_what_is_wanted_is_read_as_it_was_saved_and_damage_is_told(tmp_path: Path) -> None:
-    assert load_desired_state(tmp_path) == DesiredState()
-    wanted = DesiredState(is_wanted=True, is_owned=True, parts=(sleeper("a"),), cluster="/c", choices={"rate": 5})
+    assert load_desired_state(tmp_path) == NOTHING_WANTED
+    wanted = DesiredState(
+        is_wanted=True, is_owned=True, parts=(sleeper("a"),), start_cluster=(), cluster="/c", choices={"rate": 5}
+    )
     save_desired_state(tmp_path, wanted)
     assert load_desired_state(tmp_path) == wanted
     (tmp_path / "wanted.json").write_text("{")

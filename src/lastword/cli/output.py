@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 
 def note(line: str) -> None:
     """A line for the person, apart from the data."""
@@ -21,7 +23,8 @@ def print_line(line: bytes) -> None:
 
 
 def print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False))
+    """A line of JSON: a Struct, a dataclass, or what `json` takes."""
+    print(json.dumps(msgspec.to_builtins(value), ensure_ascii=False))
 
 
 def styled(text: str, style: str) -> str:

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from msgspec import structs
+
 from lastword.core.clock import now_ms
 from lastword.core.errors import BadInput, ClusterUnreachable, NotFound, PositionGone, StoreDamaged
 from lastword.core.position import Position
@@ -165,7 +167,7 @@ class FollowSession:
         # A longer retention counts only after everything was read that was written under the shorter one.
         longer = now.delete_retention_ms > stored.delete_retention_ms and self._store.position.covers(now.stable)
         if longer or now.delete_retention_ms < stored.delete_retention_ms:
-            self._store.declare(replace(stored, delete_retention_ms=now.delete_retention_ms))
+            self._store.declare(structs.replace(stored, delete_retention_ms=now.delete_retention_ms))
 
     def _follow_new_partitions(self, now: TopicSnapshot, looked_at: int) -> None:
         added = [partition for partition in now.high if partition not in self._feed.partitions]

@@ -9,16 +9,18 @@ up/PART/running.lock        held by the part's process as long as it lives; besi
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from lastword.core.durable import write_durably
 from lastword.core.errors import LastwordError
 from lastword.core.home import private_folder
+from lastword.core.shapes.json_text import from_json_text, json_text
 from lastword.processes.process_lock import ProcessFiles
 
 SUPERVISOR = "supervisor"
@@ -41,38 +43,39 @@ class PartFiles(ProcessFiles):
         return self.folder / "health.json"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Part:
+class Part(Struct, frozen=True, kw_only=True):
+    """A process that is kept running."""
+
     name: str
     command: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class DesiredState:
-    """The parts in the order of their start, with the options (`choices`) of the `up` that asked for them."""
+class DesiredState(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`wanted.json`: the parts in the order of their start, and the options of their `up` (`choices`)."""
 
     is_wanted: bool = False
     # Whether the parts stop with the `up` that holds the owner's lock.
     is_owned: bool = False
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Part, ...]
     # The folder of a cluster that is restarted when a broker is gone, and the command that starts it.
     cluster: str | None = None
-    start_cluster: tuple[str, ...] = ()
+    start_cluster: tuple[str, ...]
     # Whether `down` stops the cluster: true if an `up` started it.
     ends_cluster: bool = False
-    choices: Mapping[str, Any] = field(default_factory=dict)
+    choices: Mapping[str, Any] = {}
+
+
+NOTHING_WANTED = DesiredState(parts=(), start_cluster=())
 
 
 def load_desired_state(folder: Path) -> DesiredState:
     """What should run; nothing if the file is missing."""
     path = folder / "wanted.json"
     try:
-        fields = json.loads(path.read_text())
-        parts = tuple(Part(name=part["name"], command=tuple(part["command"])) for part in fields["parts"])
-        return DesiredState(**{**fields, "parts": parts, "start_cluster": tuple(fields["start_cluster"])})
+        return from_json_text(path.read_bytes(), DesiredState)
     except FileNotFoundError:
-        return DesiredState()
-    except (OSError, ValueError, TypeError, KeyError) as damage:
+        return NOTHING_WANTED
+    except (OSError, ValueError) as damage:
         raise LastwordError(
             f"{path} can't be read ({damage}): remove it, and run  lastword up  or  lastword down  again"
         ) from None
@@ -80,7 +83,7 @@ def load_desired_state(folder: Path) -> DesiredState:
 
 def save_desired_state(folder: Path, wanted: DesiredState) -> None:
     private_folder(folder)
-    write_durably(folder / "wanted.json", json.dumps(asdict(wanted), indent=2).encode())
+    write_durably(folder / "wanted.json", json_text(wanted, indent=2).encode())
 
 
 def files_of(folder: Path, name: str) -> PartFiles:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import signal
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from lastword.core.durable import write_durably
+from lastword.core.shapes.json_text import from_json_text, json_text
 from lastword.kafka.broker.broker_log import last_lines, without_frames
 
 # Enough for a traceback, and quick to read however long the log is.
@@ -16,8 +18,7 @@ _LAST_LINES = 40
 _WISHED = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Exit:
+class Exit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The end of a process; a signal is a negative code. The code is None if another supervisor started the process."""
 
     at_ms: int
@@ -34,14 +35,15 @@ class Exit:
         return f"{how}: {self.said}" if self.said else how
 
 
-@dataclass(frozen=True, kw_only=True)
-class Health:
+class Health(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`health.json` of a part: its restarts, and its last end."""
+
     restarts: int = 0
     # When a part that does not run will be restarted.
     next_start_ms: int | None = None
     # The size of the log at the last start: lines before it belong to an earlier run.
     log_from: int = 0
-    last_exit: Exit | None = None
+    last_exit: Exit | None
 
     def started(self, log_from: int) -> Health:
         again = 0 if self.last_exit is None else 1
@@ -51,15 +53,13 @@ class Health:
 def load_health(path: Path) -> Health:
     """The saved health; a part without a readable file counts as never ended."""
     try:
-        fields = json.loads(path.read_text())
-        end = fields["last_exit"]
-        return Health(**{**fields, "last_exit": None if end is None else Exit(**end)})
-    except (OSError, ValueError, TypeError, KeyError):
-        return Health()
+        return from_json_text(path.read_bytes(), Health)
+    except (OSError, ValueError):
+        return Health(last_exit=None)
 
 
 def save_health(path: Path, health: Health) -> None:
-    write_durably(path, json.dumps(asdict(health)).encode())
+    write_durably(path, json_text(health).encode())
 
 
 def last_words(log: Path, since: int, code: int | None) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import subprocess
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from lastword.core.clock import now_ms
 from lastword.kafka.broker.cluster_files import NodeFiles, load_spec, node_files

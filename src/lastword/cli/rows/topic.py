@@ -205,7 +205,7 @@ def list_topics(args: argparse.Namespace) -> int:
     topics = listed(cluster_choice.connection(args), internal=args.internal)
     if args.json:
         for topic in topics:
-            print_json(asdict(topic))
+            print_json(topic)
     else:
         print_table(
             ["TOPIC", "PARTITIONS", "REPLICAS", "CLEANUP POLICY"],
@@ -279,7 +279,7 @@ def compact(args: argparse.Namespace) -> int:
     )
     progress.clear()
     if args.json:
-        print_json(asdict(compaction))
+        print_json(compaction)
         return 0
     print_table(
         ["PARTITION", "RECORDS BEFORE", "AFTER", "BYTES BEFORE", "AFTER", "WHY NOT SMALLER"],

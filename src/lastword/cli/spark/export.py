@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import asdict
 
 from lastword.cli import cluster_choice, options
 from lastword.cli.output import note, print_json
@@ -72,7 +71,7 @@ def export(args: argparse.Namespace) -> int:
         if done.unreadable:
             note(f"{done.unreadable} of the rows could not be decoded: their decode_error says why")
         if args.json:
-            print_json(asdict(done))
+            print_json(done)
         else:
             print(f"{done.rows} rows of {done.topic} at {done.position} are in {args.path} ({done.format})")
         sys.stdout.flush()

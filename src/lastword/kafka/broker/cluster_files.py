@@ -13,18 +13,19 @@ clusters/NAME/node-1/data/          Kafka's own
 from __future__ import annotations
 
 import base64
-import json
 import re
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+
+from msgspec import Struct
 
 from lastword.core.durable import write_durably
 from lastword.core.errors import BadInput, BrokerFailed
 from lastword.core.home import private_folder
+from lastword.core.shapes.json_text import from_json_text, json_text
 from lastword.kafka.broker.broker_log import last_lines
 from lastword.kafka.broker.security import Security
 from lastword.processes.process_lock import ProcessFiles
@@ -38,19 +39,19 @@ _OURS_PREFIXES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class BrokerSpec:
+class BrokerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     node_id: int
     port: int
     controller_port: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterSpec:
+class ClusterSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`cluster.json`. Files of older versions lack the fields with a default."""
+
     name: str
     cluster_id: str
     brokers: tuple[BrokerSpec, ...]
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = {}
     security: Security = "open"
 
     @property
@@ -137,18 +138,13 @@ def load_spec(folder: Path) -> ClusterSpec | None:
     """The cluster described in `folder`; None when there is none."""
     path = folder / "cluster.json"
     try:
-        fields = json.loads(path.read_text())
-        brokers = tuple(BrokerSpec(**broker) for broker in fields["brokers"])
-        numbers = [number for broker in brokers for number in asdict(broker).values()]
-        if not numbers or not all(isinstance(number, int) for number in numbers):
-            raise ValueError("its brokers have no ports")
-        spec = ClusterSpec(**{**fields, "brokers": brokers})
-        if spec.security not in get_args(Security):
-            raise ValueError(f"unknown security {spec.security!r}")
+        spec = from_json_text(path.read_bytes(), ClusterSpec)
+        if not spec.brokers:
+            raise ValueError("it has no brokers")
         return spec
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError) as damage:
+    except (OSError, ValueError) as damage:
         raise BrokerFailed(
             f"{path} can't be read ({damage}): restore it, or stop the cluster and remove the folder {folder} "
             "to start afresh (its topics go with it)"
@@ -172,7 +168,7 @@ def is_of_home(home: Path, cluster_id: str) -> bool:
 
 def save_spec(folder: Path, spec: ClusterSpec) -> None:
     private_folder(folder)
-    write_durably(folder / "cluster.json", json.dumps(asdict(spec), indent=2).encode())
+    write_durably(folder / "cluster.json", json_text(spec, indent=2).encode())
 
 
 def remove_spec(folder: Path) -> None:

@@ -10,17 +10,19 @@ right to it. Controllers have a password and a listener of their own.
 
 from __future__ import annotations
 
-import json
 import secrets
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from msgspec import Struct
 
 from lastword.core.durable import write_durably
 from lastword.core.errors import BrokerFailed
 from lastword.core.home import private_folder
+from lastword.core.shapes.json_text import from_json_text, json_text
 from lastword.jvm.java import Java
 from lastword.jvm.quoting import quoted
 from lastword.kafka.broker.certificates import ca_certificate, ensure_certificates, tls_settings
@@ -41,20 +43,26 @@ def new_password() -> str:
     return secrets.token_urlsafe(24)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Secrets:
-    """The passwords of a cluster; without a repr, so that none gets into a message."""
+class Secrets(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`secrets.json`: the passwords of a cluster. They are not in its repr, so that none gets into a message."""
 
     admin: str
     controller: str
     keys: str  # of the files that TLS keys are in
 
+    def __repr__(self) -> str:
+        return "Secrets(...)"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """No fields: rich and pytest show a Struct by this."""
+        return []
+
 
 def load_secrets(folder: Path) -> Secrets:
     path = folder / "secrets.json"
     try:
-        return Secrets(**json.loads(path.read_text()))
-    except (OSError, ValueError, TypeError):
+        return from_json_text(path.read_bytes(), Secrets)
+    except (OSError, ValueError):
         raise BrokerFailed(
             f"{path} can't be read, and without it nobody gets into the cluster: restore it, or remove the folder "
             f"{folder} to start afresh (its topics go with it)"
@@ -65,7 +73,7 @@ def ensure_secrets(folder: Path) -> Secrets:
     """The passwords of the cluster; new ones if it has none."""
     if not (folder / "secrets.json").exists():
         passwords = Secrets(admin=new_password(), controller=new_password(), keys=new_password())
-        write_durably(folder / "secrets.json", json.dumps(asdict(passwords)).encode())
+        write_durably(folder / "secrets.json", json_text(passwords).encode())
     return load_secrets(folder)
 
 

@@ -6,8 +6,10 @@ What a start does not ask for stays as it was at the last start.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from lastword.core.errors import BadInput
 from lastword.kafka.broker.cluster_files import BrokerSpec, ClusterSpec, new_cluster_id, node_files

@@ -11,10 +11,11 @@ fails. So most tasks of a quiet pipeline need not take an id or read progress.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy
 import pyarrow
+from msgspec.structs import replace
 
 from lastword.core.errors import HistoryLost, LastwordError, PositionGone, SourceGap
 from lastword.kafka.client.connection import Connection

@@ -6,12 +6,14 @@ so an open transaction of another partition never hides it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lastword.core.errors import LastwordError, TakenOver
 from lastword.core.position import Position
+from lastword.core.shapes.json_text import from_json_text, json_text
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import read_to_end
 from lastword.kafka.client.transactions import OutgoingRecord
@@ -22,10 +24,10 @@ _FORMAT = 1
 Counters = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PartitionProgress:
+class PartitionProgress(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All records of a source partition before `next_offset` are processed, with these results."""
 
+    format: int = _FORMAT
     next_offset: int
     source_id: str  # a source that was deleted and created again has another
     generation: int
@@ -34,29 +36,23 @@ class PartitionProgress:
     rejected: int = 0
     # The tasks of the largest batch that had records of this partition. Older records lack it.
     most_tasks: int = 0
-    counters: Counters = field(default_factory=dict)
+    counters: Counters = {}
 
     def to_json(self) -> bytes:
-        return json.dumps(
-            {
-                "format": _FORMAT,
-                "next_offset": self.next_offset,
-                "source_id": self.source_id,
-                "generation": self.generation,
-                "owner": self.owner,
-                "valid": self.valid,
-                "rejected": self.rejected,
-                "most_tasks": self.most_tasks,
-                "counters": self.counters,
-            }
-        ).encode()
+        return json_text(self).encode()
 
     @staticmethod
     def from_json(text: bytes) -> PartitionProgress:
-        fields = json.loads(text)
-        if (form := fields.pop("format")) != _FORMAT:
-            raise ValueError(f"it has format {form}, and this version knows {_FORMAT}")
-        return PartitionProgress(**fields)
+        """ValueError for a text that is damaged, or of another format."""
+        # The format first: only this field is the same in every format.
+        written = from_json_text(text, _WrittenFormat)
+        if written.format != _FORMAT:
+            raise ValueError(f"it has format {written.format}, and this version knows {_FORMAT}")
+        return from_json_text(text, PartitionProgress)
+
+
+class _WrittenFormat(Struct, frozen=True):
+    format: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +92,7 @@ def newest_progress(
         return None
     try:
         return StoredProgress(progress=PartitionProgress.from_json(newest.value), offset=newest.offset)
-    except (ValueError, TypeError, KeyError) as damage:
+    except ValueError as damage:
         raise LastwordError(
             f"{changelog}[{partition}], offset {newest.offset}: this is no progress of a pipeline ({damage}): "
             "give the app another name, or delete that topic to start from the beginning"

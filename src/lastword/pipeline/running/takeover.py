@@ -10,9 +10,11 @@ import os
 import socket
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
+
+from msgspec.structs import replace
 
 from lastword.core.errors import SourceGap
 from lastword.core.position import Position

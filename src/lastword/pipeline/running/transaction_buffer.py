@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
 import numpy
 import pyarrow
 import pyarrow.compute
+from msgspec.structs import replace
 
 from lastword.kafka.client.transactions import OutgoingRecord, RecordFields
 from lastword.pipeline.evaluation.evaluate import Counter, increment_of, key_of, value_of

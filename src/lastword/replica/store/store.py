@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from rocksdict import IngestExternalFileOptions, WriteBatch
@@ -23,10 +23,9 @@ from lastword.core.record import Record
 from lastword.replica.store.apply_batch import Applied, BatchEdit
 from lastword.replica.store.column_family import FamilyCursor, judged
 from lastword.replica.store.database import PARTITION_STATES, Database
-from lastword.replica.store.identity import Identity, OlderFormat
+from lastword.replica.store.identity import Identity, WrittenFormat, refuse_another_format
 from lastword.replica.store.position_ledger import Ledger
 from lastword.replica.store.row_layout import (
-    FORMAT,
     PARTITION,
     CommittedState,
     PartitionState,
@@ -39,6 +38,8 @@ from lastword.replica.store.row_layout import (
 
 _TABLE = b"table"
 _LEDGER = b"ledger"
+
+_Shape = TypeVar("_Shape", Identity, WrittenFormat)
 
 
 class Store:
@@ -80,7 +81,13 @@ class Store:
         raw = self.database.partition_states.get(_TABLE)
         if raw is None:
             raise self._judged(Exception("Corruption: the store does not say which table it is a copy of"))
-        return Identity(**msgspec.json.decode(raw))
+        return self._identity_as(Identity, raw)
+
+    def _identity_as(self, shape: type[_Shape], raw: bytes) -> _Shape:
+        try:
+            return msgspec.json.decode(raw, type=shape)
+        except msgspec.MsgspecError as damage:
+            raise self._judged(Exception(f"Corruption: the entry that names the table is damaged: {damage}")) from None
 
     @cached_property
     def topic_id(self) -> str:
@@ -88,7 +95,7 @@ class Store:
         return self.identity.topic_id
 
     def declare(self, identity: Identity) -> None:
-        self.database.partition_states.put(_TABLE, msgspec.json.encode(asdict(identity)))
+        self.database.partition_states.put(_TABLE, msgspec.json.encode(identity))
 
     @property
     def ledger(self) -> Ledger:
@@ -274,15 +281,8 @@ class Store:
     def _refuse_another_format(self) -> None:
         """To be called before anything else is read: only the entry with the format is the same in every format."""
         raw = self.database.partition_states.get(_TABLE)
-        version = FORMAT if raw is None else msgspec.json.decode(raw).get("format")
-        if version == FORMAT:
-            return
-        if isinstance(version, int) and version < FORMAT:
-            raise OlderFormat(f"{self.folder} has the format {version}, this lastword reads {FORMAT}")
-        raise ReplicaUnusable(
-            f"{self.folder} has the format {version}, this lastword reads {FORMAT}: use the lastword that wrote it, "
-            "or delete the folder and it is built again from the topic"
-        )
+        if raw is not None:
+            refuse_another_format(self.folder, self._identity_as(WrittenFormat, raw).format)
 
     def _read_state(self) -> CommittedState:
         partitions = {

@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+from msgspec import UNSET, Struct
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
@@ -22,6 +23,8 @@ from lastword.core.durable import sync, write_durably
 from lastword.core.errors import BadInput
 from lastword.core.record import Headers, Record
 from lastword.core.row_json import row_json
+from lastword.core.shapes.json_text import json_text
+from lastword.core.shapes.rows import SentRow
 from lastword.kafka.client.live_settings import topic_identity
 from lastword.spark.query.export_folder import MARKER, export_folder, names_in, refuse_what_is_there
 from lastword.spark.query.remote_folder import RemoteFolder
@@ -73,8 +76,20 @@ class Exporting:
         return self.columns and self.format != "jsonl" and codec_named(self.value).name == "json"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Exported:
+class ExportSource(Struct, frozen=True, kw_only=True):
+    """What is exported, known before the rows are counted. A commit of a Delta table has it as its `userMetadata`."""
+
+    topic: str
+    topic_id: str
+    cluster: str
+    position: str
+    exported_at: str
+    key_codec: str
+    value_codec: str
+    format: str
+
+
+class Exported(Struct, frozen=True, kw_only=True):
     """The export's manifest, `_lastword.json`. `unreadable` counts the rows with a `decode_error`."""
 
     topic: str
@@ -126,16 +141,16 @@ class _OneExport:
         self._exporting = exporting
         connection = connection_of(spark)
         admin = connection.admin()
-        self._facts: dict[str, Any] = {
-            "topic": exporting.topic,
-            "topic_id": topic_identity(admin, exporting.topic),
-            "cluster": str(connection.reach(admin).cluster_id),
-            "position": str(offset_range.stop),
-            "exported_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "key_codec": codec_named(exporting.key).name,
-            "value_codec": codec_named(exporting.value).name,
-            "format": exporting.format,
-        }
+        self._source = ExportSource(
+            topic=exporting.topic,
+            topic_id=topic_identity(admin, exporting.topic),
+            cluster=str(connection.reach(admin).cluster_id),
+            position=str(offset_range.stop),
+            exported_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            key_codec=codec_named(exporting.key).name,
+            value_codec=codec_named(exporting.value).name,
+            format=exporting.format,
+        )
         self._offset_range = offset_range
 
     def to_folder(self, folder: Path, *, overwrite: bool) -> Exported:
@@ -175,10 +190,10 @@ class _OneExport:
             writer = rows.write.mode(mode).format("text" if form == "jsonl" else form)
             writer = writer.options(**_WRITER_OPTIONS.get(form, {}))
             if form == "delta":
-                writer = writer.option("userMetadata", json.dumps(self._facts))
+                writer = writer.option("userMetadata", json_text(self._source))
             with _standard_timestamps(self._spark):
                 writer.save(url)
-            return Exported(**self._facts, **counts.get)
+            return Exported(**msgspec.structs.asdict(self._source), **counts.get)
 
     def _rows(self) -> DataFrame:
         exporting = self._exporting
@@ -222,7 +237,7 @@ def _json_lines(rows: DataFrame, key: str, value: str) -> DataFrame:
             *places, headers = [batch.column(name).to_pylist() for name in _RECORD]
             records = map(Record, *places, map(_pairs, headers))
             texts = [row_json(record, key_codec, value_codec, placed=True) for record in records]
-            errors = [json.loads(text).get("decode_error") if b'"decode_error":' in text else None for text in texts]
+            errors = [_decode_error(text) for text in texts]
             yield pyarrow.RecordBatch.from_pydict(
                 {
                     "line": pyarrow.array([text.decode() for text in texts], pyarrow.string()),
@@ -241,5 +256,12 @@ def _pairs(headers: list[dict[str, Any]] | None) -> Headers:
     return tuple((each["key"], each["value"]) for each in headers) if headers else ()
 
 
+def _decode_error(line: bytes) -> str | None:
+    if b'"decode_error":' not in line:
+        return None
+    error = msgspec.json.decode(line, type=SentRow).decode_error
+    return None if error is UNSET else error
+
+
 def _marker(done: Exported) -> bytes:
-    return json.dumps(asdict(done), indent=2, ensure_ascii=False).encode() + b"\n"
+    return json_text(done, indent=2, ascii_only=False).encode() + b"\n"
