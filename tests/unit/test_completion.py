@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -68,6 +69,28 @@ def test_bash_offers_what_fits_at_this_place(
     completed: Callable[..., list[str]], words: list[str], offered: list[str]
 ) -> None:
     assert completed(*words) == offered
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("lastword comp", ["compare", "completion"]),
+        ("lastword broker user ", ["add", "list", "remove"]),
+        ("lastword topic create --pa", ["--partitions"]),
+        ("lastword run --from ", ["earliest", "latest"]),
+        ("lastword completion ", ["bash", "fish", "zsh"]),
+    ],
+)
+def test_fish_offers_what_fits_at_this_place(line: str, offered: list[str], tmp_path: Path) -> None:
+    if shutil.which("fish") is None:
+        pytest.skip("fish is not on the path: install it to check its script")
+    script = tmp_path / "lastword.fish"
+    script.write_text(fish_script())
+    command = ["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert (sorted(word.partition("\t")[0] for word in done.stdout.splitlines()), done.stderr) == (offered, "")
 
 
 @pytest.mark.parametrize("shell", SCRIPTS)

@@ -17,7 +17,9 @@ end
 # Succeeds if the command so far is these words and no other, options apart.
 function __lastword_at
     set -l words (commandline -opc)[2..]
-    test "$(string match -v -- '-*' $words)" = "$argv"
+    # A variable: the output of a command would have a line for each word.
+    set -l plain (string match -v -- '-*' $words)
+    test "$plain" = "$argv"
 end
 
 complete -c lastword -f
