@@ -8,19 +8,16 @@ from importlib import import_module
 
 from lastword.cli import VERBS
 
-_HEAD = """\
-# The command line
-
-<!-- Made by scripts/write_docs.py from the parsers of src/lastword/cli. -->
-
-| exit code | meaning |
-|---|---|
-| 0 | done |
-| 1 | not found, or a check failed |
-| 2 | bad usage or input |
-| 3 | the cluster or server can't be reached |
-| 130, 143 | Ctrl-C or SIGTERM (128 + the signal's number); a second signal ends a verb at once, without a clean stop |
-
+EXIT_CODES = {
+    "0": "done",
+    "1": "not found, or a check failed",
+    "2": "bad usage or input",
+    "3": "the cluster or server can't be reached",
+    "130, 143": "Ctrl-C or SIGTERM (128 + the signal's number); a second signal ends a verb at once, without a clean "
+    "stop",
+}
+# Markdown, and the description of the man page.
+DESCRIPTION = """\
 An error is one line on stderr: what happened, where, and what to do next. Data goes to stdout.
 
 A verb works on the local cluster that `--cluster` names, as its administrator, and then ignores the environment.
@@ -30,11 +27,22 @@ cluster named `default`. An empty address is an error.
 
 A position is written `0:18,1:5,2:9`: for each partition the next offset.
 """
+_HEAD = """\
+# The command line
+
+<!-- Made by scripts/write_docs.py from the parsers of src/lastword/cli. -->
+
+| exit code | meaning |
+|---|---|
+{codes}
+
+{description}"""
 
 
 def command_line_markdown() -> str:
     """Every verb with its actions, arguments and an example."""
-    lines = [_HEAD]
+    codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
+    lines = [_HEAD.format(codes=codes, description=DESCRIPTION)]
     for verb, (module, summary) in VERBS.items():
         parser = import_module(f"lastword.cli.{module}").parser(verb)
         lines += [f"## lastword {verb}\n", f"{_sentence(parser.description or summary)}\n"]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from command_reference import command_line_markdown
+from man_page import man_page
 
 from lastword.kafka.topics.topic_settings import explanations_markdown
 from lastword.serve.http.error_codes import error_codes_markdown
@@ -37,6 +38,7 @@ def with_section(page: str, name: str, content: str) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "command-line.md": command_line_markdown,
     "http.md": http_markdown,
+    "lastword.1": lambda: man_page((DOCS / "settings.md").read_text(encoding="utf-8")),
     "topic-settings.md": explanations_markdown,
 }
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
+
+from support.system_packages import NotInstalled, find_program, install
 
 _NAMES = (
     "chromium",
@@ -21,7 +21,6 @@ _NAMES = (
 )
 # Badges are emoji: without a font for them the page shows boxes.
 _PACKAGES = ("chromium", "fonts-dejavu-core", "fonts-noto-color-emoji")
-_INSTALL = ("apt-get", "install", "-y", "-q", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300")
 _SWITCHES = (
     # No host but this machine can be resolved.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
@@ -31,34 +30,21 @@ _SWITCHES = (
 )
 
 
-class NoBrowser(Exception):
-    """No browser was found, and the reason why none could be installed."""
-
-
 def find_chromium() -> Path:
-    """`LASTWORD_CHROMIUM`, or the browser of the machine, or one that is installed now; NoBrowser if that fails."""
+    """`LASTWORD_CHROMIUM`, or the browser of the machine, or one that is installed now; NotInstalled if that fails."""
     chosen = os.environ.get("LASTWORD_CHROMIUM")
-    if chosen is not None:
-        if shutil.which(chosen) is None:
-            raise NoBrowser(f"LASTWORD_CHROMIUM is {chosen}, which is no program")
-        return Path(chosen)
-    # One at a time: two runs of the tests may install at the same moment.
-    with (Path(tempfile.gettempdir()) / "lastword-chromium.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        program = _on_path()
-        if program is None:
-            _install()
-            program = _on_path()
-    if program is None:
-        raise NoBrowser("apt-get installed chromium, but it is not on the path")
-    return program
+    if chosen is None:
+        return find_program(_NAMES, _PACKAGES)
+    if shutil.which(chosen) is None:
+        raise NotInstalled(f"LASTWORD_CHROMIUM is {chosen}, which is no program")
+    return Path(chosen)
 
 
 def ensure_fonts() -> None:
     """Installs the font of the emoji if it is missing."""
     listed = subprocess.run(["fc-list", ":charset=1f50c"], capture_output=True, text=True).stdout
     if not listed.strip():
-        _install()
+        install(*_PACKAGES)
 
 
 @contextmanager
@@ -72,22 +58,3 @@ def chromium_of(path: Path, home: Path) -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
-
-
-def _on_path() -> Path | None:
-    return next((Path(path) for name in _NAMES if (path := shutil.which(name)) is not None), None)
-
-
-def _install() -> None:
-    if shutil.which("apt-get") is None or os.geteuid() != 0:
-        raise NoBrowser(
-            f"none of {', '.join(_NAMES[:3])} is on the path, and only root with apt-get can install it here: "
-            "install one, or set LASTWORD_CHROMIUM to its path"
-        )
-    environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    # The package lists may be missing or too old.
-    for words in ((*_INSTALL, *_PACKAGES), ("apt-get", "update", "-q"), (*_INSTALL, *_PACKAGES)):
-        done = subprocess.run(words, env=environ, capture_output=True, text=True)
-        if done.returncode == 0 and "install" in words:
-            return
-    raise NoBrowser(f"apt-get could not install {' '.join(_PACKAGES)}: {done.stderr.strip()[-500:]}")

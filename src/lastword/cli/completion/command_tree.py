@@ -34,6 +34,9 @@ class Command:
 
     words: tuple[str, ...]
     summary: str
+    # What its help says of it.
+    description: str
+    example: str
     options: tuple[Argument, ...]
     places: tuple[Argument, ...]
     actions: tuple[Command, ...]
@@ -71,7 +74,15 @@ def _command(words: tuple[str, ...], summary: str, parser: argparse.ArgumentPars
                 actions.append(_command((*words, name), inner.description or "", inner))
         else:
             (options if action.option_strings else places).append(_argument(action))
-    return Command(words=words, summary=summary, options=tuple(options), places=tuple(places), actions=tuple(actions))
+    return Command(
+        words=words,
+        summary=summary,
+        description=parser.description or summary,
+        example=parser.epilog or "",
+        options=tuple(options),
+        places=tuple(places),
+        actions=tuple(actions),
+    )
 
 
 def _argument(action: argparse.Action) -> Argument:

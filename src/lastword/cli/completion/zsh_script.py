@@ -16,7 +16,7 @@ fi
 
 
 def zsh_script() -> str:
-    top = Command(words=(), summary="", options=_top_options(), places=(), actions=verbs())
+    top = Command(words=(), summary="", description="", example="", options=_top_options(), places=(), actions=verbs())
     return "\n".join([_HEAD, *(_function(command) for command in [top, *all_commands()]), _TAIL])
 
 
