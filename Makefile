@@ -7,6 +7,9 @@ STAMP := $(VENV)/.installed
 # The generator of the site has its own environment, because it is large and only `make site` needs it.
 SITE_VENV := .venv-site
 SITE_STAMP := $(SITE_VENV)/.installed
+# So has the package: what checks and lints it is large, and only `make package` needs it.
+PACKAGE_VENV := .venv-package
+PACKAGE_STAMP := $(PACKAGE_VENV)/.installed
 SOAK_ROUNDS ?= 10
 # The tests wait more than they work: three at a time keep two cores busy.
 WORKERS ?= 3
@@ -15,7 +18,7 @@ BOUNDED := $(BIN)/python -m pytest -o faulthandler_timeout=600 -o faulthandler_e
 # Of the tests on Kafka those that also run on a cluster that is locked; `make soak` takes them all.
 LOCKED := $(addprefix tests/kafka/test_,row_verbs.py groups.py)
 
-.PHONY: help setup up down test soak check coverage bench docs site screenshots lock clean
+.PHONY: help setup up down test soak check coverage bench docs site package screenshots lock clean
 
 help:
 	@echo "make setup   the virtual environment .venv with the command lastword, the jars of Kafka and Spark, and both made ready"
@@ -29,7 +32,8 @@ help:
 	@echo "make screenshots  every view of the console, light and dark, into docs/screenshots/"
 	@echo "make docs    write the generated pages of docs/ again"
 	@echo "make site    the documentation as a site, into site/; a dead link fails"
-	@echo "make lock    resolve requirements.lock, the packages of the site and the benchmarks and the jar locks again"
+	@echo "make package  wheel and sdist, into dist/, checked; the wheel is installed elsewhere and runs without the checkout"
+	@echo "make lock    resolve requirements.lock, the packages of the site, the package and the benchmarks and the jar locks again"
 	@echo "make clean   remove the virtual environment and caches"
 
 setup: $(STAMP)
@@ -94,17 +98,30 @@ site: $(STAMP) $(SITE_STAMP)
 	$(SITE_VENV)/bin/zensical build --clean --strict
 	$(BOUNDED) tests/site -q
 
+$(PACKAGE_STAMP): requirements-package.lock
+	@$(PYTHON) -m venv --clear $(PACKAGE_VENV)
+	@$(PACKAGE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-package.lock
+	@touch $(PACKAGE_STAMP)
+
+package: setup $(PACKAGE_STAMP)
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+	$(PACKAGE_VENV)/bin/twine check --strict dist/*
+	$(BOUNDED) tests/package -q --durations 5
+
 lock: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.lock
 	$(BIN)/uv pip compile --group site --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements-site.lock
+	$(BIN)/uv pip compile --group package --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements-package.lock
 	printf 'duckdb==2.0.0\nfastapi==0.162.4\nkafka-python==3.0.12\nlz4==4.4.5\nquixstreams==3.28.1\nuvicorn[standard]==0.54.0\n' | $(BIN)/uv pip compile - --universal \
 		--python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet \
 		--output-file benchmarks/alternatives/python.lock
 	$(BIN)/python scripts/lock_jars.py
 
 clean:
-	rm -rf $(VENV) $(SITE_VENV) site .coverage .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf $(VENV) $(SITE_VENV) $(PACKAGE_VENV) site .coverage .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

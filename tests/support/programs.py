@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lastword.core.home import default_home, default_jars
-from lastword.jvm.jars import spark_jar_lock
+from lastword.jvm.jars import broker_jar_lock, spark_jar_lock
 
 # A session without a cluster: Spark itself connects to none.
 SESSION = """
@@ -40,8 +40,8 @@ def run(program: str, environ: Mapping[str, str], timeout_s: float = 300) -> str
 
 
 def jars_without_archives(cache: Path) -> Path:
-    """A cache with only Spark's jars, as a link."""
+    """A cache with only the jars of Spark and of the broker, as links."""
     cache.mkdir()
-    name = spark_jar_lock().folder_name
-    (cache / name).symlink_to(default_jars(default_home()) / name)
+    for lock in (spark_jar_lock(), broker_jar_lock()):
+        (cache / lock.folder_name).symlink_to(default_jars(default_home()) / lock.folder_name)
     return cache

@@ -40,7 +40,7 @@ def test_the_workflow_runs_on_every_supported_python_by_targets_of_the_makefile(
     assert jobs["check"]["strategy"]["matrix"]["python"] == supported
     assert jobs["test"]["strategy"]["matrix"]["python"] == supported
     commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
-    assert {"make check", "make test", "make site"} <= {*commands}
+    assert {"make check", "make test", "make site", "make package"} <= {*commands}
     for command in commands:
         assert re.search(rf"^{command.removeprefix('make ')}:", MAKEFILE, re.MULTILINE), command
 
