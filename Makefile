@@ -113,6 +113,8 @@ lock: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --constraint requirements.lock --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file deploy/requirements.lock
 	$(BIN)/uv pip compile --group site --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements-site.lock
 	$(BIN)/uv pip compile --group package --universal --python-version 3.11 \

@@ -79,7 +79,7 @@ def test_the_sdist_has_no_file_that_a_build_or_a_run_has_made(sdist: Path) -> No
     with tarfile.open(sdist) as files:
         parts = {tuple(Path(name).parts[1:]) for name in files.getnames()}
     made = {".venv", ".venv-package", "dist", "build", "__pycache__", ".mypy_cache", ".pytest_cache", ".git"}
-    assert {part[0] for part in parts if part} >= {"src", "tests", "docs", "Makefile", "requirements.lock"}
+    assert {part[0] for part in parts if part} >= {"src", "tests", "docs", "deploy", "Makefile", "requirements.lock"}
     assert {part for part in parts if made & {*part} or part[:1] == ("site",)} == set()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Collection, Iterable
 from importlib.metadata import requires
 from pathlib import Path
@@ -31,6 +32,12 @@ def locked(requirements: Iterable[str], extras: Collection[str] = ()) -> str:
     """The entries for the requirements of a package, and for all that they need, as a file for pip."""
     known = entries(LOCK)
     return "".join(entry for name in sorted(_needed(requirements, extras)) for entry in known[name])
+
+
+def project_requirements() -> set[str]:
+    """The names of all that lastword needs without extras, as pyproject.toml says."""
+    project = tomllib.loads((LOCK.parent / "pyproject.toml").read_text())["project"]
+    return _needed(project["dependencies"], ())
 
 
 def _needed(requirements: Iterable[str], extras: Collection[str]) -> set[str]:
