@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -46,7 +46,7 @@ def bench_replica(plan: Plan) -> Result:
             bench.measure_updates(connection, streams)
             if interpreter is not None:
                 bench.measure_slow_alternatives(connection, interpreter)
-            bench.measure_distinct(connection)
+            bench.measure_distinct(connection, streams)
     return replica_result(plan, bench.measured, bench.left_out)
 
 
@@ -106,12 +106,8 @@ class _ReplicaBenchmark:
                 self.plan.report(f"replica: {who}, its only round")
                 self.measured.add_rebuilds(records, {who: [rebuild(filled, interpreter)]})
 
-    def measure_distinct(self, connection: Connection) -> None:
+    def measure_distinct(self, connection: Connection, streams: list[str] | None) -> None:
         self.plan.report(f"replica: filling a topic with {self.plan.records:,} rows with distinct keys")
         with distinct_topic(connection, self.plan.records) as filled:
-            steps: dict[str, Callable[[], Run]] = {
-                BARE_LOOP: lambda: self.contenders.bare_loop(filled),
-                OURS: lambda: self.contenders.lastword(filled, MEMORY_MB),
-            }
-            runs = interleaved(replace(self.plan, rounds=1), "replica, distinct keys", steps)
+            runs = interleaved(self.plan, "replica, distinct keys", self._rebuilds(filled, streams))
             self.measured.add_distinct(filled.records, runs)

@@ -234,7 +234,7 @@ def endless(connection: Connection, topic: str, folder: Path) -> Iterator[tuple[
 
 
 def workers_of(pid: int) -> list[int]:
-    return children_of(pid, "lastword.replica.building.fold_worker")
+    return children_of(pid, "lastword.replica.building.worker")
 
 
 def test_stopping_ends_the_workers_promptly(connection: Connection, topic_name: str, tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_no_secret_is_in_the_arguments_or_the_environment_of_a_worker(
         for pid in workers_of(os.getpid()):
             # e: with the environment
             shown = subprocess.run(["ps", "eww", "-p", str(pid)], capture_output=True, text=True).stdout
-            assert "fold_worker" in shown
+            assert "building.worker" in shown
             assert "PATH=" in shown
             assert secret not in shown
 
@@ -299,6 +299,9 @@ def test_workers_end_with_an_owner_that_is_killed(connection: Connection, topic_
 def test_a_worker_whose_owner_died_before_it_gave_the_job_ends_without_a_word() -> None:
     for said in (b"", b'{"owner": 1, "topic"'):
         worker = subprocess.run(
-            [sys.executable, "-m", "lastword.replica.building.fold_worker"], input=said, capture_output=True, timeout=30
+            [sys.executable, "-m", "lastword.replica.building.worker", str(os.getpid())],
+            input=said,
+            capture_output=True,
+            timeout=30,
         )
         assert (worker.returncode, worker.stdout, worker.stderr) == (1, b"", b"")

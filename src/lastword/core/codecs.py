@@ -18,7 +18,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -34,6 +35,9 @@ _any = msgspec.json.Decoder()
 _json_text = msgspec.json.Encoder()
 _LF, _CR = b"\n\r"
 
+# What msgspec raises for bytes that are no JSON.
+_NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
 
 class Codec(Protocol):
     """Stateless, and safe to share between threads."""
@@ -45,6 +49,10 @@ class Codec(Protocol):
 
     def decode(self, raw: bytes) -> Any:
         """The Python object; DecodeError for bytes that are not this codec's."""
+
+    def reads_all(self, values: Sequence[bytes]) -> bool:
+        """Whether `decode` takes every one of these; False also where only a look at each value can tell."""
+        return not values
 
     def parse(self, text: str) -> bytes:
         """The bytes of a text that a person typed; BadInput with a hint."""
@@ -86,6 +94,10 @@ class _String(Codec):
         except UnicodeDecodeError as damage:
             raise DecodeError(f"not UTF-8 text ({damage.reason} at byte {damage.start})") from None
 
+    def reads_all(self, values: Sequence[bytes]) -> bool:
+        together = b"".join(values)
+        return together.isascii() and b"\0" not in together
+
     def parse(self, text: str) -> bytes:
         try:
             return text.encode()
@@ -117,8 +129,16 @@ class _Json(Codec):
         _refuse_registry_frame(raw)
         try:
             return msgspec.json.decode(raw)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as damage:
+        except _NOT_JSON as damage:
             raise DecodeError(_not_json(raw, damage)) from None
+
+    def reads_all(self, values: Sequence[bytes]) -> bool:
+        try:
+            # By map, in C, which keeps no decoded value. A registry's frame is no JSON in any case.
+            deque(map(_any.decode, values), maxlen=0)
+        except _NOT_JSON:
+            return False
+        return True
 
     def encode_key(self, key: Any) -> bytes:
         raw = self.encode(key)
@@ -142,7 +162,7 @@ class _Json(Codec):
             # Checks the JSON without decoding it. The decoder does not look into strings, so UTF-8 is checked here.
             _raw.decode(raw)
             raw.isascii() or raw.decode()
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as damage:
+        except _NOT_JSON as damage:
             _refuse_registry_frame(raw)
             raise DecodeError(_not_json(raw, damage)) from None
         stripped = raw.strip()
@@ -163,6 +183,9 @@ class _Bytes(Codec):
 
     def decode(self, raw: bytes) -> bytes:
         return raw
+
+    def reads_all(self, values: Sequence[bytes]) -> bool:  # noqa: ARG002  it takes any bytes
+        return True
 
     def parse(self, text: str) -> bytes:
         try:
@@ -263,7 +286,7 @@ def _refuse_registry_frame(raw: bytes) -> None:
 def _decoded(raw: Json) -> Any:
     try:
         return _any.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as damage:
+    except _NOT_JSON as damage:
         raise BadInput(_not_json(raw, damage)) from None
 
 

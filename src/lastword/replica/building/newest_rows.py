@@ -1,4 +1,4 @@
-"""The newest row of each key while a store is built: in memory, and as sorted runs on disk when memory is short.
+"""The newest row of each key in memory, while a topic is folded; and when these rows move to the disk.
 
 Rows are packed as soon as they are read: a packed row is one object, where its parts would be five, and touching
 memory is what a fold of millions of keys costs. `store.apply_batch` says why newest-per-key has a second form there.
@@ -6,44 +6,42 @@ memory is what a fold of millions of keys costs. `store.apply_batch` says why ne
 
 from __future__ import annotations
 
-import shutil
+import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from heapq import merge
-from itertools import repeat
+from collections.abc import Iterable, Iterator
+from itertools import islice, repeat
 from operator import add
-from pathlib import Path
-from typing import cast
-
-from rocksdict import BlockBasedOptions, DBCompressionType, IngestExternalFileOptions, Options, Rdict, SstFileWriter
 
 from lastword.core.headers import headers_size
 from lastword.kafka.client.reading import Columns
-from lastword.replica.store.column_family import ColumnFamily
-from lastword.replica.store.database import store_options
 from lastword.replica.store.row_layout import PARTITION, ROW_HEAD, row_head
 
-Rows = Mapping[bytes, bytes]
-
-# A packed row is never empty.
-_TOMBSTONE = b""
 # The memory of a row beside its bytes: the heads of two objects and of a packed row, and rounding.
 _ROW_BYTES = 2 * 33 + ROW_HEAD.size + 16
-
-
-class SplitKey(Exception):
-    """A key has live rows in two partitions."""
+# So many rows are a good run: they fit into the processor's cache, and a merge of a thousand of them is still quick.
+RUN_ROWS = 100_000
+# Of a log with so many distinct keys among its records, waiting for repeats gains nothing.
+_DISTINCT_SHARE = 0.9
+# So many keys of each run are remembered, to see whether they come back.
+_MARKED_IN_A_RUN = 64
 
 
 class NewestPackedRows:
     """The newest row of each key, for each partition apart: a tombstone removes only the row of its own partition."""
 
-    def __init__(self, partitions: Iterable[int]) -> None:
+    def __init__(self, partitions: Iterable[int], *, run_rows: int = RUN_ROWS) -> None:
         self._rows: dict[int, dict[bytes | None, bytes]] = {partition: {} for partition in partitions}
-        # Needed once rows have moved to disk: a tombstone must remove the row of an earlier run.
-        self.keep_tombstones = False
+        # What stands for a tombstone once rows have moved to the disk, where it must remove the row of an earlier run.
+        self._tombstones: dict[int, bytes] | None = None
+        self._run_rows = run_rows
         self._payload_bytes = 0.0
         self._mean_bytes = 0.0
+        self._records = 0
+        self._marked: set[bytes | None] = set()
+        self._look_at_rows, self._look_at_bytes = run_rows, 0.0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._rows.values()))
 
     def fold(self, columns: Columns) -> None:
         rows = self._rows[columns.partition]
@@ -53,30 +51,51 @@ class NewestPackedRows:
             # No tombstone (and no empty value): the whole batch in C, without a Python step for each record.
             rows.update(zip(columns.keys, map(add, heads, columns.values), strict=True))
         else:
+            tombstone = None if self._tombstones is None else self._tombstones[columns.partition]
             for key, head, value in zip(columns.keys, heads, columns.values, strict=True):
                 if value is not None:
                     rows[key] = head + value
-                elif self.keep_tombstones:
-                    rows[key] = _TOMBSTONE
+                elif tombstone is not None:
+                    rows[key] = tombstone
                 else:
                     rows.pop(key, None)
         # A record without a key is no row.
         rows.pop(None, None)
+        self._records += len(columns.keys)
         self._weigh(columns, len(rows) - before)
+
+    def is_run(self, room: float) -> bool:
+        """Whether the rows should move to the disk: they fill the room, or more records would hardly replace any."""
+        size, count = self.estimated_bytes(), len(self)
+        if size > room:
+            return True
+        if count < self._look_at_rows and size < (self._look_at_bytes or room / 4):
+            return False
+        self._look_at_rows, self._look_at_bytes = 2 * count, 2 * size
+        return count >= _DISTINCT_SHARE * self._records and self._all_keys() * size / count > room
 
     def estimated_bytes(self) -> float:
         """The memory of the rows, including the memory that writing them will add."""
-        count = sum(map(len, self._rows.values()))
+        count = len(self)
         # Bytes of new keys are summed; rows that grow without new keys show in the recent mean.
         payload = max(self._payload_bytes, count * self._mean_bytes)
         return payload + count * _ROW_BYTES + 1.5 * sum(map(sys.getsizeof, self._rows.values()))
 
-    def take(self) -> dict[int, Rows]:
-        """The rows of each partition, which this object then forgets."""
-        taken = cast(dict[int, Rows], self._rows)
+    def take(self) -> dict[int, dict[bytes, bytes]]:
+        """The rows of each partition, which this object then forgets; from now on tombstones are rows, too."""
+        taken = self._rows
+        for rows in taken.values():
+            self._marked.update(islice(rows, 0, None, max(1, len(self) // _MARKED_IN_A_RUN)))
         self._rows = {partition: {} for partition in taken}
-        self._payload_bytes = 0.0
-        return taken
+        self._tombstones = {partition: PARTITION.pack(partition) for partition in taken}
+        self._payload_bytes, self._records = 0.0, 0
+        self._look_at_rows, self._look_at_bytes = self._run_rows, 0.0
+        return taken  # type: ignore[return-value]  # the key None was taken out
+
+    def _all_keys(self) -> float:
+        """An estimate of how many keys the log has, as fish in a lake are counted: by marked ones that come back."""
+        found = sum(len(self._marked & rows.keys()) for rows in self._rows.values())
+        return len(self) * len(self._marked) / found if found else math.inf
 
     def _weigh(self, columns: Columns, grown: int) -> None:
         keys, values = columns.keys[::16], columns.values[::16]
@@ -87,86 +106,23 @@ class NewestPackedRows:
         self._mean_bytes += (mean - self._mean_bytes) / 8
 
 
+def layers(newest: dict[int, dict[bytes, bytes]]) -> list[dict[bytes, bytes]]:
+    """The rows of all partitions in as few mappings as possible: more than one only where partitions share keys."""
+    merged: list[dict[bytes, bytes]] = []
+    while newest:
+        _, rows = newest.popitem()
+        for layer in merged:
+            if layer.keys().isdisjoint(rows):
+                layer.update(rows)
+                break
+        else:
+            merged.append(rows)
+    return merged
+
+
 def _heads(columns: Columns) -> Iterator[bytes]:
     """For each record the head of its packed row."""
     fields = repeat(columns.partition), columns.offsets, columns.timestamps
     if columns.headers is None:
         return map(ROW_HEAD.pack, *fields, repeat(0))
     return map(row_head, *fields, columns.headers)
-
-
-def in_key_order(newest: dict[int, Rows]) -> Iterator[tuple[bytes, bytes]]:
-    """The rows of all partitions, sorted; SplitKey if two of them have the same key."""
-    count = sum(map(len, newest.values()))
-    rows: dict[bytes, bytes] = {}
-    while newest:
-        rows.update(newest.popitem()[1])
-    if len(rows) < count:
-        raise SplitKey
-    for key in sorted(rows):
-        yield key, rows[key]
-
-
-class SortedRuns:
-    """Sorted runs in a RocksDB of their own: partition and key -> the row, empty for a tombstone; the newest run wins.
-
-    RocksDB merges them within bounds, however many there are: when files pile up, it compacts them.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._db: Rdict | None = None
-
-    def __bool__(self) -> bool:
-        return self._db is not None
-
-    def add(self, newest: dict[int, Rows]) -> None:
-        if self._db is None:
-            self._db = Rdict(str(self._folder), _run_options())
-        file = self._folder / "run"
-        writer = SstFileWriter(_run_options())
-        writer.open(str(file))
-        count = 0
-        for partition in sorted(newest):
-            head, rows = PARTITION.pack(partition), newest.pop(partition)
-            count += len(rows)
-            for key in sorted(rows):
-                writer[head + key] = rows[key]
-        if count:
-            writer.finish()
-            options = IngestExternalFileOptions()
-            options.set_move_files(True)
-            self._db.ingest_external_file([str(file)], options)
-
-    def in_key_order(self, partitions: Iterable[int]) -> Iterator[tuple[bytes, bytes]]:
-        """The live rows of all partitions, merged; SplitKey if two of them have the same key."""
-        before = None
-        for key, row in merge(*map(self._rows_of, partitions)):
-            if key == before:
-                raise SplitKey
-            before = key
-            yield key, row
-
-    def remove(self) -> None:
-        if self._db is not None:
-            self._db.close()
-            shutil.rmtree(self._folder)
-
-    def _rows_of(self, partition: int) -> Iterator[tuple[bytes, bytes]]:
-        assert self._db is not None  # noqa: S101  there are runs
-        head = PARTITION.pack(partition)
-        for key, row in ColumnFamily(self._db).items(head, PARTITION.pack(partition + 1)):
-            if row != _TOMBSTONE:
-                yield key[len(head) :], row
-
-
-def _run_options() -> Options:
-    options = store_options()
-    options.set_compression_type(DBCompressionType.lz4())
-    # Each run is read once, from end to end: no block is needed twice.
-    blocks = BlockBasedOptions()
-    blocks.disable_cache()
-    options.set_block_based_table_factory(blocks)
-    # Merging many runs is cheaper than rewriting them into few.
-    options.set_level_zero_file_num_compaction_trigger(32)
-    return options

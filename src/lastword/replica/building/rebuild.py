@@ -1,4 +1,4 @@
-"""A store from nothing, fast: worker processes fold the partitions into sorted files, and the store takes them over.
+"""A store from nothing, fast: worker processes fold the partitions into sorted runs, and then merge the runs.
 
 Only for a table where each key lives in one partition, as in nearly every table. A key in two partitions needs
 `store.apply_batch`: then the whole store is built by reading on from the log's start, which is slower.
@@ -7,28 +7,27 @@ Only for a table where each key lives in one partition, as in nearly every table
 from __future__ import annotations
 
 import os
-import queue
-import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-
-import msgspec
 
 from lastword.core.clock import now_ms
 from lastword.core.codecs import codec_named, readable_by
-from lastword.core.errors import LastwordError
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
-from lastword.replica.building.fold_worker import ERRORS, Failed, Folded, Job, Passed, Split, WorkerMessage
-from lastword.replica.building.long_work import Stopped
+from lastword.replica.building.fold import room_within
+from lastword.replica.building.key_ranges import files_of_ranges
+from lastword.replica.building.sorted_runs import read_index, remove_runs
+from lastword.replica.building.tasks import Folded, FoldTask, MergedRows, MergeTask, Passed, PassedRows, RowFile
+from lastword.replica.building.worker_pool import SplitKeyFound, WorkerPool
 from lastword.replica.store.identity import Identity
 from lastword.replica.store.row_layout import PartitionState, partition_state_at
 from lastword.replica.store.store import Store
 
-_LOOK_S = 0.1
+# A merge by more workers than partitions needs this much memory for each.
+_MERGE_MB = 256
 
 
 def build(
@@ -48,44 +47,36 @@ def build(
     store can't be built this way; the folder must then be deleted.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    jobs = _jobs(connection, identity, folder, start=start, stop=stop, memory_mb=memory_mb)
-    results = _work(jobs, progress, stopping)
-    if results is None:
-        return False
-    states = {p: partition_state_at(end, log_start=start[p], caught_up_at=now_ms()) for p, end in stop.items()}
-    for result in results:
-        for partition, fold in result.partitions.items():
-            states[partition] = states[partition]._replace(
-                leader_epoch=fold.leader_epoch,
-                epoch_end=fold.epoch_end,
-                live_rows=fold.live_rows,
-                poison_rows=fold.poison_rows,
-                caught_up_at=result.began_ms,
-                # Workers do not check for missing offsets, so one may have been missing.
-                holes=True,
-            )
-    return _taken_over(folder, identity, [Path(job.file) for job in jobs], states)
-
-
-def _jobs(
-    connection: Connection, identity: Identity, folder: Path, *, start: Position, stop: Position, memory_mb: int
-) -> list[Job]:
     shares = spread({p: stop[p] - start[p] for p in stop if start[p] < stop[p]}, usable_cpus())
-    return [
-        Job(
-            owner=os.getpid(),
+    memory_bytes = memory_mb * 1024 * 1024
+    folds = [
+        FoldTask(
             bootstrap_servers=connection.bootstrap_servers,
             properties=dict(connection.properties),
             patience_s=connection.patience_s,
             topic=identity.topic,
             start={p: start[p] for p in share},
             stop={p: stop[p] for p in share},
-            value_codec=identity.value_codec,
-            memory_bytes=memory_mb * 1024 * 1024 // len(shares),
-            file=str(folder / f"rows-{number}.fold"),
+            memory_bytes=memory_bytes // len(shares),
+            runs_file=str(folder / f"fold-{number}.runs"),
         )
         for number, share in enumerate(shares)
     ]
+    workers = max(len(shares), min(usable_cpus(), memory_mb // _MERGE_MB)) if shares else 0
+    work = _BuildProgress(sum(stop[p] - start[p] for share in shares for p in share), progress)
+    with WorkerPool(workers, identity.topic, stopping) as pool:
+        folded = [result for result in pool.results(folds, work.note_read) if isinstance(result, Folded)]
+        merges = _merges(folder, [fold.runs_file for fold in folds], identity, memory_bytes, workers)
+        try:
+            merged = [result for result in pool.results(merges, work.note_merged) if isinstance(result, MergedRows)]
+        except SplitKeyFound:
+            return False
+    for fold in folds:
+        remove_runs(Path(fold.runs_file))
+    work.done()
+    states = _states(start, stop, folded, merged)
+    _take_over(folder, identity, [Path(each.file) for merge in merges for each in merge.row_files], states)
+    return True
 
 
 def spread(to_read: Mapping[int, int], workers: int) -> list[list[int]]:
@@ -104,95 +95,85 @@ def usable_cpus() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-def _taken_over(folder: Path, identity: Identity, files: list[Path], states: Mapping[int, PartitionState]) -> bool:
-    """Makes the store, and says whether it has all rows: of a key in two files only one row is left."""
+def _merges(
+    folder: Path, runs_files: list[str], identity: Identity, memory_bytes: int, workers: int
+) -> list[MergeTask]:
+    """The files of rows, dealt out to the workers like cards: a slow part of the keys is shared."""
+    blocks = [block for file in runs_files for run in read_index(Path(file)) for block in run]
+    if not blocks:
+        return []
+    most_bytes = room_within(memory_bytes // workers) // 2
+    row_files = [
+        RowFile(file=str(folder / f"fold-{number}.rows"), ranges=ranges)
+        for number, ranges in enumerate(files_of_ranges(blocks, most_bytes=most_bytes, workers=workers))
+    ]
+    return [
+        MergeTask(runs_files=runs_files, row_files=share, value_codec=identity.value_codec)
+        for share in (row_files[number::workers] for number in range(workers))
+        if share
+    ]
+
+
+def _states(
+    start: Position, stop: Position, folded: Sequence[Folded], merged: Sequence[MergedRows]
+) -> dict[int, PartitionState]:
+    states = {p: partition_state_at(end, log_start=start[p], caught_up_at=now_ms()) for p, end in stop.items()}
+    dropped, poison = Counter[int](), Counter[int]()
+    for merge in merged:
+        dropped.update(merge.dropped)
+        poison.update(merge.poison)
+    for fold in folded:
+        for partition, found in fold.partitions.items():
+            states[partition] = states[partition]._replace(
+                leader_epoch=found.leader_epoch,
+                epoch_end=found.epoch_end,
+                live_rows=found.entries - dropped[partition],
+                poison_rows=poison[partition],
+                caught_up_at=fold.began_ms,
+                # Workers do not check for missing offsets, so one may have been missing.
+                holes=True,
+            )
+    return states
+
+
+def _take_over(folder: Path, identity: Identity, files: list[Path], states: Mapping[int, PartitionState]) -> None:
     store = Store(folder, readable=readable_by(codec_named(identity.value_codec)))
     try:
         store.declare(identity)
         store.ingest([file for file in files if file.exists()], states)
-        if store.count_keys() < len(store):
-            return False
         store.flush()
     finally:
         store.close()
-    return True
 
 
-def _work(jobs: list[Job], progress: Callable[[int, int], None], stopping: threading.Event) -> list[Folded] | None:
-    """The result of each worker, or None as soon as one has found a key in two partitions."""
-    total = sum(end - job.start[p] for job in jobs for p, end in job.stop.items())
-    passed, results = [0] * len(jobs), dict[int, Folded]()
-    messages: queue.SimpleQueue[tuple[int, WorkerMessage]] = queue.SimpleQueue()
-    with _workers(jobs, messages):
-        while len(results) < len(jobs):
-            if stopping.is_set():
-                raise Stopped
-            try:
-                number, message = messages.get(timeout=_LOOK_S)
-            except queue.Empty:
-                continue
-            match message:
-                case Passed(offsets):
-                    passed[number] = offsets
-                    progress(sum(passed), total)
-                case Folded():
-                    results[number] = message
-                case Split():
-                    return None
-                case Failed(kind, text):
-                    raise ERRORS[kind](text)
-    return [results[number] for number in range(len(jobs))]
+class _BuildProgress:
+    """One figure for both steps, in offsets: a row to be merged counts like an offset to be read."""
 
+    def __init__(self, offsets: int, progress: Callable[[int, int], None]) -> None:
+        self._offsets = offsets
+        self._progress = progress
+        self._read: dict[int, Passed] = {}
+        self._merged: dict[int, int] = {}
 
-@contextmanager
-def _workers(jobs: list[Job], messages: queue.SimpleQueue[tuple[int, WorkerMessage]]) -> Iterator[None]:
-    """Runs the jobs; `messages` gets each message with the number of its worker. No worker outlives the block."""
-    workers: list[subprocess.Popen[bytes]] = []
-    listeners: list[threading.Thread] = []
-    try:
-        for number, job in enumerate(jobs):
-            # Never multiprocessing: it would import the user's program again, and rocksdict hangs after a fork.
-            worker = subprocess.Popen(
-                # -P: no file of the current folder is taken for a module.
-                [sys.executable, "-P", "-m", "lastword.replica.building.fold_worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                # Ctrl-C reaches the whole foreground group; ending is the owner's decision.
-                process_group=0,
-                umask=0o077,
+    def note_read(self, worker: int, passed: Passed | PassedRows) -> None:
+        if isinstance(passed, Passed):
+            self._read[worker] = passed
+            self._report()
+
+    def note_merged(self, worker: int, passed: Passed | PassedRows) -> None:
+        if isinstance(passed, PassedRows):
+            self._merged[worker] = passed.rows
+            self._report()
+
+    def done(self) -> None:
+        self._progress(self._offsets, self._offsets)
+
+    def _report(self) -> None:
+        read = sum(each.offsets for each in self._read.values())
+        rows = sum(each.rows for each in self._read.values())
+        if read:
+            # As many rows for each offset as so far.
+            work = self._offsets + rows * self._offsets / read
+            self._progress(
+                min(self._offsets, int(self._offsets * (read + sum(self._merged.values())) / work)), self._offsets
             )
-            workers.append(worker)
-            listener = threading.Thread(target=_listen, args=(number, job, worker, messages), daemon=True)
-            listener.start()
-            listeners.append(listener)
-        yield
-    finally:
-        for worker in workers:
-            worker.kill()
-        for listener in listeners:
-            listener.join()
-        for worker in workers:
-            worker.wait()
-            for pipe in filter(None, (worker.stdin, worker.stdout)):
-                with suppress(BrokenPipeError):
-                    pipe.close()
-
-
-def _listen(
-    number: int, job: Job, worker: subprocess.Popen[bytes], messages: queue.SimpleQueue[tuple[int, WorkerMessage]]
-) -> None:
-    assert worker.stdin is not None  # noqa: S101
-    assert worker.stdout is not None  # noqa: S101
-    # Its input stays open: the worker ends when this end of the pipe is closed.
-    with suppress(BrokenPipeError):
-        worker.stdin.write(msgspec.json.encode(job) + b"\n")
-        worker.stdin.flush()
-    for line in worker.stdout:
-        message = msgspec.json.decode(line, type=WorkerMessage)
-        messages.put((number, message))
-        if not isinstance(message, Passed):
-            return
-    status = worker.wait()
-    how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
-    text = f"a process that reads {job.topic} {how} in the middle of its work: free some memory if that was short"
-    messages.put((number, Failed(LastwordError.__name__, f"{text}, and try again")))
