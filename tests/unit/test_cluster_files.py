@@ -94,6 +94,11 @@ def test_what_would_not_be_a_name_in_a_properties_file_is_refused(name: str) -> 
         check_settings({name: "1"})
 
 
+def test_a_setting_that_is_a_number_is_refused_before_it_is_in_a_description() -> None:
+    with pytest.raises(BadInput, match=r"num\.partitions is 3: give it as text, like '3'"):
+        check_settings({"num.partitions": 3})  # type: ignore[dict-item]
+
+
 def test_values_are_written_as_java_reads_them(tmp_path: Path) -> None:
     spec = ClusterSpec(name="dev", cluster_id="x", brokers=(BROKER,), settings={"a.b": " c\\d é 日 🦆\n#=:"})
     files = NodeFiles(folder=tmp_path / "node-1")

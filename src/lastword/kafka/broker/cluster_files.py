@@ -127,11 +127,15 @@ def check_cluster_name(name: str) -> None:
 
 
 def check_settings(settings: Mapping[str, str]) -> None:
-    for name in settings:
+    """BadInput for a setting that a user can't give to brokers."""
+    for name, value in settings.items():
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
             raise BadInput(f"--set {name}: not the name of a setting: write it like log.cleaner.threads=2")
         if name in _OURS or name.startswith(_OURS_PREFIXES):
             raise BadInput(f"--set {name}: lastword sets this one itself; see --port, --secure and --tls")
+        # A program without type checks may give a number, and `cluster.json` with a number can't be read again.
+        if not isinstance(value, str):
+            raise BadInput(f"the setting {name} is {value!r}: give it as text, like {str(value)!r}")
 
 
 def load_spec(folder: Path) -> ClusterSpec | None:
