@@ -45,7 +45,8 @@ def _offered(path: str, command: Command) -> str:
 
 def _option(path: str, option: Argument) -> str:
     names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
-    value = f" -r{_answer(option)}" if option.value else ""
+    # Without -f fish offers files for a value that only the user can know.
+    value = f" -r{_answer(option) or ' -f'}" if option.value else ""
     return f"complete -c lastword -n '__lastword_in {path}' {names}{value} -d {_quoted(option.help)}"
 
 
