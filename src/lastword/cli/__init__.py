@@ -4,7 +4,8 @@ Only the module of the verb that was asked for is imported, so `lastword --help`
 
 Verbs are in `rows`, `local`, `spark`, `teams` and `completion`, and in `serve`, `compare` and `demo`. They share
 `options` (parsers and common options), `cluster_choice` (which cluster a verb works on), `output` (tables, JSON,
-notes), `readable` (values as people read them) and `progress_line`. Exit codes belong to the errors: `core/errors.py`.
+notes), `json_lines` (the shapes of that JSON), `readable` (values as people read them) and `progress_line`. Exit codes
+belong to the errors: `core/errors.py`.
 """
 
 from __future__ import annotations

@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET
 
 from lastword.cli import options
+from lastword.cli.json_lines import CompareLine, DifferenceLine, DifferingRow
 from lastword.cli.output import note, print_json, print_table, styled
 from lastword.cli.progress_line import ProgressLine
 from lastword.cli.readable import counted, readable
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from lastword.compare.key_order_merge import Comparison, Difference
     from lastword.compare.row_consistency import ComparedRow
     from lastword.compare.two_servers import ComparisonOutcome
+    from lastword.core.codecs import Codec
 
 _VALUE_LETTERS = 60
 
@@ -54,7 +58,7 @@ def compare(args: argparse.Namespace) -> int:
         progress.clear()
         are_equal = are_equal and outcome.is_equal
         if args.json:
-            print_json(_outcome_json(outcome))
+            print_json(_json_line(outcome))
         else:
             _print(outcome, urls)
         for line in outcome.notes:
@@ -121,37 +125,38 @@ def _log_starts(comparison: Comparison) -> str:
     return f" ({first} and {second})" if apart else ""
 
 
-def _outcome_json(outcome: ComparisonOutcome) -> dict[str, Any]:
-    comparison = outcome.comparison
-    fields: dict[str, Any] = {"table": outcome.table, "equal": outcome.is_equal}
+def _json_line(outcome: ComparisonOutcome) -> CompareLine:
+    comparison, topics = outcome.comparison, outcome.topics
     if comparison is None:
-        return fields | {"missing_at": list(outcome.missing_at)}
-    if outcome.topics is None:
-        fields["position"] = str(comparison.position)
-        fields["log_starts"] = [str(start) for start in comparison.log_starts]
-    else:
-        fields["topics"] = list(outcome.topics)
-    return fields | {
-        "rows": comparison.equal,
-        "explained": comparison.explained,
-        "left": comparison.left,
-        "different": comparison.different,
-        "differences": [
-            {
-                "key": readable(difference.key, outcome.key_codec),
-                "first": _row_json(difference.first, _shortened(difference)[0]),
-                "second": _row_json(difference.second, _shortened(difference)[1]),
-            }
-            for difference in comparison.differences
-        ],
-    }
+        return CompareLine(table=outcome.table, equal=False, missing_at=list(outcome.missing_at))
+    return CompareLine(
+        table=outcome.table,
+        equal=outcome.is_equal,
+        position=str(comparison.position) if topics is None else UNSET,
+        log_starts=[str(start) for start in comparison.log_starts] if topics is None else UNSET,
+        topics=UNSET if topics is None else list(topics),
+        rows=comparison.equal,
+        explained=comparison.explained,
+        left=comparison.left,
+        different=comparison.different,
+        differences=[_difference_line(difference, outcome.key_codec) for difference in comparison.differences],
+    )
 
 
-def _row_json(row: ComparedRow | None, value: str) -> dict[str, Any] | None:
+def _difference_line(difference: Difference, key_codec: Codec) -> DifferenceLine:
+    first, second = _shortened(difference)
+    return DifferenceLine(
+        readable(difference.key, key_codec),
+        _differing_row(difference.first, first),
+        _differing_row(difference.second, second),
+    )
+
+
+def _differing_row(row: ComparedRow | None, value: str) -> DifferingRow | None:
     if row is None:
         return None
-    fields = {"partition": row.partition, "offset": row.offset, "timestamp": row.timestamp, "value": value}
-    return fields | ({"headers": json.loads(row.headers)} if row.headers else {})
+    headers = json.loads(row.headers) if row.headers else UNSET
+    return DifferingRow(row.partition, row.offset, row.timestamp, value, headers)
 
 
 def _shortened(difference: Difference) -> tuple[str, str]:

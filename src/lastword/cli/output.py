@@ -22,9 +22,9 @@ def print_line(line: bytes) -> None:
     sys.stdout.buffer.write(line + b"\n")
 
 
-def print_json(value: Any) -> None:
-    """A line of JSON: a Struct, a dataclass, or what `json` takes."""
-    print(json.dumps(msgspec.to_builtins(value), ensure_ascii=False))
+def print_json(line: Any) -> None:
+    """A line of JSON, from a Struct or a dataclass."""
+    print(json.dumps(msgspec.to_builtins(line), ensure_ascii=False))
 
 
 def styled(text: str, style: str) -> str:

@@ -7,6 +7,7 @@ import sys
 from importlib.util import find_spec
 
 from lastword.cli import cluster_choice, options
+from lastword.cli.json_lines import BrokerLine, BrokerStartLine
 from lastword.cli.local import this_machine
 from lastword.cli.local.broker_users import add_user_actions
 from lastword.cli.output import note, print_json, print_table
@@ -102,13 +103,13 @@ def start(args: argparse.Namespace) -> int:
     config = cluster.client_file
     if args.json:
         print_json(
-            {
-                "bootstrap_servers": started.bootstrap_servers,
-                "started": started.started,
-                "recovered": started.recovered,
-                "cut_off": started.cut_off,
-                "config": config and str(config),
-            }
+            BrokerStartLine(
+                bootstrap_servers=started.bootstrap_servers,
+                started=started.started,
+                recovered=started.recovered,
+                cut_off=started.cut_off,
+                config=None if config is None else str(config),
+            )
         )
         return 0
     if started.recovery is not None:
@@ -170,7 +171,7 @@ def status(args: argparse.Namespace) -> int:
         )
     if args.json:
         for broker in brokers:
-            print_json({"broker": broker.node_id, "port": broker.port, "pid": broker.pid, "log": str(broker.log)})
+            print_json(BrokerLine(broker.node_id, broker.port, broker.pid, str(broker.log)))
     else:
         print_table(
             ["BROKER", "STATE", "ADDRESS", "PID", "LOG"],

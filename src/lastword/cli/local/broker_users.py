@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lastword.cli import cluster_choice, options
+from lastword.cli.json_lines import UserFileLine, UserLine
 from lastword.cli.output import print_json, print_table
 from lastword.core.errors import BadInput
 from lastword.core.home import default_home
@@ -68,7 +69,7 @@ def add_user_(args: argparse.Namespace) -> int:
     rights = Rights(read=tuple(args.read), write=tuple(args.write), groups=tuple(args.group))
     account = make_account(connection, args.name, rights)
     if args.json:
-        print_json({"user": args.name, "file": str(account.file)})
+        print_json(UserFileLine(args.name, str(account.file)))
     else:
         print(f"user {args.name}: {rights}\nits client settings, with the password: {account.file}")
     return 0
@@ -101,7 +102,7 @@ def list_(args: argparse.Namespace) -> int:
     if args.json:
         for user in users:
             rights = user.rights
-            print_json({"user": user.name, "read": rights.read, "write": rights.write, "groups": rights.groups})
+            print_json(UserLine(user.name, rights.read, rights.write, rights.groups))
     else:
         print_table(["USER", "MAY"], [[user.name, str(user.rights)] for user in users])
     return 0

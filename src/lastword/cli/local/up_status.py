@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lastword.cli import cluster_choice
+from lastword.cli.json_lines import LastExit, PartLine
 from lastword.cli.local import this_machine
 from lastword.cli.output import print_json, print_table
 from lastword.cli.progress_line import ProgressLine
@@ -34,75 +35,80 @@ def status(args: argparse.Namespace) -> int:
         tokens, passwords = upkeep.folder / TOKENS, cluster.client_file
         if passwords is not None and tokens.exists():
             print(locked_line(tokens, passwords))
-    if not any(row["pid"] for row in rows if row["part"] == "broker"):
+    if not any(row.pid for row in rows if row.part == "broker"):
         raise ClusterUnreachable(cluster_choice.NO_LOCAL_CLUSTER)
-    return 0 if all(row["pid"] for row in rows) else 1
+    return 0 if all(row.pid for row in rows) else 1
 
 
 def locked_line(tokens: Path, passwords: Path | None) -> str:
     return f"It is locked: HTTP wants a token of {tokens}, Kafka a password of {passwords}"
 
 
-def _brokers(cluster: LocalCluster, upkeep: Upkeep) -> list[dict[str, Any]]:
+def _brokers(cluster: LocalCluster, upkeep: Upkeep) -> list[PartLine]:
     from lastword.kafka.broker.cluster_files import NodeFiles
     from lastword.processes.process_lock import started_ms
     from lastword.up.supervisor import CLUSTER
 
     health = upkeep.part(CLUSTER).health
-    rows = []
-    for broker in cluster.status():
-        since = None if broker.pid is None else started_ms(NodeFiles(folder=broker.log.parent))
-        state = "running" if broker.pid else "stopped"
-        row = _row("broker", state=state, pid=broker.pid, since=since, log=broker.log, health=health)
-        rows.append({**row, "id": broker.node_id, "address": f"127.0.0.1:{broker.port}"})
-    return rows
+    return [
+        PartLine(
+            part="broker",
+            id=broker.node_id,
+            state="running" if broker.pid else "stopped",
+            address=f"127.0.0.1:{broker.port}",
+            pid=broker.pid,
+            since=None if broker.pid is None else started_ms(NodeFiles(folder=broker.log.parent)),
+            restarts=health.restarts,
+            last_exit=_last_exit(health),
+            log=str(broker.log),
+        )
+        for broker in cluster.status()
+    ]
 
 
-def _parts(upkeep: Upkeep) -> list[dict[str, Any]]:
+def _parts(upkeep: Upkeep) -> list[PartLine]:
     from lastword.teams.parts import SERVE, Choices
 
     parts = upkeep.status()
     address = {SERVE: Choices(**upkeep.wanted.choices).url} if parts else {}
-    return [{**_part_row(part), "address": address.get(part.name)} for part in parts]
+    return [_part(part, address.get(part.name)) for part in parts]
 
 
-def _part_row(part: PartStatus) -> dict[str, Any]:
-    return _row(part.name, state=part.state, pid=part.pid, since=part.since_ms, log=part.log, health=part.health)
+def _part(part: PartStatus, address: str | None) -> PartLine:
+    return PartLine(
+        part=part.name,
+        state=part.state,
+        address=address,
+        pid=part.pid,
+        since=part.since_ms,
+        restarts=part.health.restarts,
+        last_exit=_last_exit(part.health),
+        log=str(part.log),
+    )
 
 
-def _row(part: str, *, state: str, pid: int | None, since: int | None, log: Path, health: Health) -> dict[str, Any]:
-    """As JSON shows it; times are integer ms."""
+def _last_exit(health: Health) -> LastExit | None:
     end = health.last_exit
-    return {
-        "part": part,
-        "id": None,
-        "state": state,
-        "address": None,
-        "pid": pid,
-        "since": since,
-        "restarts": health.restarts,
-        "last_exit": None if end is None else {"at": end.at_ms, "code": end.code, "said": end.said, "told": str(end)},
-        "log": str(log),
-    }
+    return None if end is None else LastExit(end.at_ms, end.code, end.said, str(end))
 
 
-def _print_rows(rows: list[dict[str, Any]]) -> None:
+def _print_rows(rows: list[PartLine]) -> None:
     print_table(
         ["PART", "ID", "STATE", "ADDRESS", "PID", "SINCE (UTC)", "RESTARTS", "LOG"],
         [
             [
-                row["part"],
-                row["id"] or "-",
-                row["state"],
-                row["address"] or "-",
-                row["pid"] or "-",
-                "-" if row["since"] is None else when(row["since"])[:-4],
-                row["restarts"],
-                row["log"],
+                row.part,
+                row.id or "-",
+                row.state,
+                row.address or "-",
+                row.pid or "-",
+                "-" if row.since is None else when(row.since)[:-4],
+                row.restarts,
+                row.log,
             ]
             for row in rows
         ],
     )
     for row in rows:
-        if end := row["last_exit"]:
-            print(f"{row['part']} {end['told']}, at {when(end['at'])[:-4]}")
+        if end := row.last_exit:
+            print(f"{row.part} {end.told}, at {when(end.at)[:-4]}")

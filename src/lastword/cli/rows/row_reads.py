@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from lastword.cli import cluster_choice, options
+from lastword.cli.json_lines import CountLine
 from lastword.cli.output import note, print_json, print_line, print_table, styled
 from lastword.cli.progress_line import ProgressLine
 from lastword.cli.readable import readable, when
@@ -116,7 +117,7 @@ def _count_parser() -> argparse.ArgumentParser:
 def count(args: argparse.Namespace) -> int:
     folded = _folded(args)
     if args.json:
-        print_json({"count": len(folded.rows), "position": str(folded.position)})
+        print_json(CountLine(len(folded.rows), str(folded.position)))
     else:
         print(len(folded.rows))
     return 0

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lastword.cli import cluster_choice, options
+from lastword.cli.json_lines import LoadLine
 from lastword.cli.output import print_json
 from lastword.cli.progress_line import ProgressLine
 from lastword.core.codecs import codec_named
 from lastword.core.errors import BadInput
 from lastword.core.record import Headers
 from lastword.core.row_json import MAX_LINE_BYTES, Write, lines_of, write_of_json_line, write_of_kv_line
+from lastword.core.shapes.rows import WriteAnswer
 
 
 def parser(verb: str) -> argparse.ArgumentParser:
@@ -113,7 +115,7 @@ def load(args: argparse.Namespace) -> int:
         )
     progress.clear()
     if args.json:
-        print_json({"acknowledged": loaded, "seconds": round(time.monotonic() - times[0], 6)})
+        print_json(LoadLine(loaded, round(time.monotonic() - times[0], 6)))
     else:
         print(f"{loaded} records acknowledged")
     return 0
@@ -130,7 +132,7 @@ def _write(args: argparse.Namespace, value: bytes | None) -> int:
     with Writer(cluster_choice.connection(args), args.topic) as writer:
         ack = writer.write(key, value, headers)
     if args.json:
-        print_json({"partition": ack.partition, "offset": ack.offset, "position": str(ack.position)})
+        print_json(WriteAnswer(ack.partition, ack.offset, str(ack.position)))
     else:
         print(f"{args.topic}[{ack.partition}] offset {ack.offset}, position {ack.position}")
     return 0

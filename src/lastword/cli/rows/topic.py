@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 
 from lastword.cli import cluster_choice, options
 from lastword.cli.output import note, print_json, print_table
@@ -103,7 +102,7 @@ def _add_describe(subs: options.Subs[argparse.ArgumentParser]) -> None:
 def describe(args: argparse.Namespace) -> int:
     from lastword.kafka.topics.settings_table import TOPIC_SETTINGS
     from lastword.kafka.topics.topic_description import describe_topic
-    from lastword.kafka.topics.topic_scan import scan_topic
+    from lastword.kafka.topics.topic_scan import ScannedTopic, scan_topic
 
     connection = cluster_choice.connection(args)
     topic = describe_topic(connection, args.name)
@@ -111,7 +110,7 @@ def describe(args: argparse.Namespace) -> int:
     scan = scan_topic(connection, args.name, progress.count) if args.scan else None
     progress.clear()
     if args.json:
-        print_json({**asdict(topic), "scan": asdict(scan) if scan else None})
+        print_json(ScannedTopic(**vars(topic), scan=scan))
         return 0
     print(
         f"topic {topic.name}  id {topic.topic_id}  {len(topic.partitions)} partitions, {topic.replication} replica(s)\n"

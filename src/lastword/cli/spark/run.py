@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lastword.cli import cluster_choice, options
+from lastword.cli.json_lines import CheckLine, MistakeLine
 from lastword.cli.output import note, print_json, print_table
 from lastword.cli.progress_line import ProgressLine
 from lastword.cli.readable import counted, printable
@@ -112,7 +113,7 @@ class _StatusLine:
     def row(self, row: PipelineStatus) -> None:
         self._last = row
         if self._as_json:
-            print_json(row.as_json())
+            print_json(row)
             sys.stdout.flush()
             return
         latency = row.batch.latency_ms
@@ -170,11 +171,8 @@ def _report(plan: PlanFile, mistakes: list[Mistake], *, as_json: bool) -> int:
     """Prints the mistakes, and returns the exit code."""
     rules, tables = len(plan.pipeline.rules), len(plan.pipeline.tables)
     if as_json:
-        as_json_rows = [
-            {"line": mistake.line, "text": mistake.text, "is_unreachable": mistake.is_unreachable}
-            for mistake in mistakes
-        ]
-        print_json({"file": plan.path, "rules": rules, "tables": tables, "mistakes": as_json_rows})
+        found = [MistakeLine(mistake.line, mistake.text, mistake.is_unreachable) for mistake in mistakes]
+        print_json(CheckLine(plan.path, rules, tables, found))
     elif mistakes:
         for mistake in mistakes:
             print(printable(mistake.as_line(plan.path)), file=sys.stderr)

@@ -7,8 +7,6 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from lastword.cli import cluster_choice, options
 from lastword.cli.output import print_json, print_table
 from lastword.cli.progress_line import ProgressLine
@@ -72,7 +70,7 @@ def board(args: argparse.Namespace) -> int:
             _print_refused(first, as_json=args.json)
         elif args.json:
             for team in first.teams:
-                print_json(msgspec.to_builtins(team))
+                print_json(team)
         elif args.once or not sys.stdout.isatty():
             _print_once(first)
         else:
@@ -103,7 +101,7 @@ def _follow(live: LiveBoard) -> None:
 def _print_refused(found: Board, *, as_json: bool) -> None:
     if as_json:
         for each in found.last_refused:
-            print_json(msgspec.to_builtins(each))
+            print_json(each)
         return
     if not found.refused:
         print("nothing was refused")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from textwrap import indent
 
-import msgspec
-
 from lastword.cli import cluster_choice, options
 from lastword.cli.local.broker_users import make_account
 from lastword.cli.output import print_json
@@ -55,7 +53,7 @@ def add(args: argparse.Namespace) -> int:
     register_team(connection, args.name)
     account = make_account(connection, args.name, rights)
     if args.json:
-        print_json(msgspec.to_builtins(TeamAccount(args.name, str(account.file), account.login)))
+        print_json(TeamAccount(args.name, str(account.file), account.login))
         return 0
     servers = connection.bootstrap_servers
     print(f"team {args.name}: {rights}")

@@ -8,6 +8,7 @@ from lastword.core.key_partition import partition_of
 from lastword.kafka.client.bounded_read import Progress
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import read_log
+from lastword.kafka.topics.topic_description import TopicDescription
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +37,13 @@ class TopicScan:
     @property
     def strayed_keys(self) -> int:
         return sum(scan.strayed_keys for scan in self.partitions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScannedTopic(TopicDescription):
+    """All about one topic; `scan` is None if the log was not read."""
+
+    scan: TopicScan | None
 
 
 def scan_topic(connection: Connection, topic: str, progress: Progress | None = None) -> TopicScan:
