@@ -40,9 +40,11 @@ CLI = Path(__file__).parents[2] / "src" / "lastword" / "cli"
                 different=1,
                 differences=[DifferenceLine("é", DifferingRow(0, 1, 2, "{}", [["a", "b"]]), None)],
             ),
-            '{"table": "users", "equal": false, "position": "0:1", "log_starts": ["0:0", "0:1"], "rows": 1, '
-            '"explained": 0, "left": 0, "different": 1, "differences": [{"key": "é", "first": {"partition": 0, '
-            '"offset": 1, "timestamp": 2, "value": "{}", "headers": [["a", "b"]]}, "second": null}]}',
+            (
+                '{"table": "users", "equal": false, "position": "0:1", "log_starts": ["0:0", "0:1"], "rows": 1, '
+                '"explained": 0, "left": 0, "different": 1, "differences": [{"key": "é", "first": {"partition": 0, '
+                '"offset": 1, "timestamp": 2, "value": "{}", "headers": [["a", "b"]]}, "second": null}]}'
+            ),
         ),
         (
             PartLine(
@@ -54,13 +56,17 @@ CLI = Path(__file__).parents[2] / "src" / "lastword" / "cli"
                 last_exit=LastExit(3, -9, "", "was killed"),
                 log="/log",
             ),
-            '{"part": "serve", "id": null, "state": "running", "address": null, "pid": 5, "since": 1, "restarts": 2, '
-            '"last_exit": {"at": 3, "code": -9, "said": "", "told": "was killed"}, "log": "/log"}',
+            (
+                '{"part": "serve", "id": null, "state": "running", "address": null, "pid": 5, "since": 1, "restarts": 2, '
+                '"last_exit": {"at": 3, "code": -9, "said": "", "told": "was killed"}, "log": "/log"}'
+            ),
         ),
         (
             CheckLine("a.toml", 1, 2, [MistakeLine(3, "no such field", False)]),
-            '{"file": "a.toml", "rules": 1, "tables": 2, '
-            '"mistakes": [{"line": 3, "text": "no such field", "is_unreachable": false}]}',
+            (
+                '{"file": "a.toml", "rules": 1, "tables": 2, '
+                '"mistakes": [{"line": 3, "text": "no such field", "is_unreachable": false}]}'
+            ),
         ),
     ],
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, defstruct
 
 from lastword.core.shapes.field_types import Count, Rate, TimeMs
 from lastword.core.shapes.pipeline_status import BatchStatus, PipelineEvent
@@ -74,3 +75,15 @@ class ClusterAnswer(Struct, frozen=True, kw_only=True):
         list[ClusterSample],
         Meta(description="A sample every 10 s, of the last hour, the oldest first.", max_length=MOST_SAMPLES),
     ]
+
+
+def cluster_answer_with(guests: Iterable[str]) -> type[Struct]:
+    """ClusterAnswer for a server with guests: for each guest one more field, whether the guest is present."""
+    return defstruct(
+        ClusterAnswer.__name__,
+        [(guest, Annotated[bool, Meta(description=f"Whether /{guest} is served here.")]) for guest in guests],
+        bases=(ClusterAnswer,),
+        namespace={"__doc__": ClusterAnswer.__doc__},
+        frozen=True,
+        kw_only=True,
+    )

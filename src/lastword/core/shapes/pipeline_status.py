@@ -5,10 +5,9 @@ The pipeline writes it; the server's cluster view, the board of the teams, and `
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import msgspec
+
+from lastword.core.shapes.json_text import json_text
 
 
 class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,12 +46,8 @@ class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
     batch: BatchStatus
     events: list[PipelineEvent]  # the last ten, the oldest first
 
-    def as_json(self) -> dict[str, Any]:
-        fields: dict[str, Any] = msgspec.to_builtins(self)
-        return fields
-
     def to_json(self) -> bytes:
-        return json.dumps(self.as_json()).encode()
+        return json_text(self).encode()
 
     @staticmethod
     def from_json(value: bytes | None) -> PipelineStatus | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from lastword.serve.changes import events
 from lastword.serve.changes.change_streams import Stream, Streams
@@ -26,7 +27,8 @@ class SnapshotSource(Generic[_Snapshot]):
     event: str
     # Raises Refused while there is no snapshot.
     newest: Callable[[], _Snapshot]
-    as_json: Callable[[_Snapshot], Any]
+    # The content of the event.
+    answer: Callable[[_Snapshot], Struct]
     # Whether two snapshots show the same: then the second is not sent.
     is_same: Callable[[_Snapshot, _Snapshot], bool]
 
@@ -68,7 +70,7 @@ class SnapshotStream(Stream, Generic[_Snapshot]):
         snapshot = self._source.newest()
         if not self._is_sent(snapshot):
             self._sent = snapshot
-            body = msgspec.json.encode(self._source.as_json(snapshot))
+            body = msgspec.json.encode(self._source.answer(snapshot))
             await outlet.send(b"event: %b\ndata: %b\n\n" % (self._source.event.encode(), body))
         return False
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
 from lastword.core.clock import now_ms
-from lastword.core.shapes.cluster import BrokerAddress, ClusterAnswer, TopicSummary
+from lastword.core.shapes.cluster import BrokerAddress, ClusterAnswer, TopicSummary, cluster_answer_with
 from lastword.core.shapes.topics import CompactionBegun, TopicAnswer, TopicSize
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_description import TopicDescription, total
@@ -49,6 +50,7 @@ class ServedCluster:
         self._connection = connection
         self._tables = tables
         self._guests = guests or {}
+        self._shape = cluster_answer_with(self._guests)
         self._watch = ClusterWatch(
             connection, home=home, lags=self._lag_of, lag_of_all=self._lag_of_all, looked=self._make
         )
@@ -133,7 +135,8 @@ class ServedCluster:
 
     def _make(self) -> None:
         cluster = self._cluster(self._watch.last)
-        self._answer = msgspec.json.encode({**msgspec.structs.asdict(cluster), **self._guests})
+        fields = {**structs.asdict(cluster), **self._guests}
+        self._answer = msgspec.json.encode(self._shape(**fields))
 
     def _cluster(self, look: Look | None) -> ClusterAnswer:
         cluster = None if look is None else look.cluster

@@ -7,6 +7,7 @@ import threading
 from typing import BinaryIO
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 _WAITING = 10_000
 
@@ -14,6 +15,8 @@ _text = msgspec.json.Encoder()
 
 
 class AccessLine(msgspec.Struct):
+    """A request and its answer, as a line of JSON."""
+
     at_ms: int
     client: str
     method: str
@@ -21,6 +24,8 @@ class AccessLine(msgspec.Struct):
     status: int
     bytes: int
     ms: float
+    # How many lines before this one found no room.
+    lost_lines: int | UnsetType = UNSET
 
 
 class AccessLog:
@@ -51,11 +56,9 @@ class AccessLog:
     def _run(self) -> None:
         try:
             while (access := self._lines.get()) is not None:
-                line = _text.encode(access)
                 lost, self._lost = self._lost, 0
-                if lost:
-                    line = line[:-1] + b',"lost_lines":%d}' % lost
-                self._out.write(line + b"\n")
+                access.lost_lines = lost or UNSET
+                self._out.write(_text.encode(access) + b"\n")
                 self._out.flush()
         except OSError:
             # Nobody reads them any more. Later ones find no room, and that is all.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -63,5 +63,5 @@ def answered_at(position: Position) -> tuple[str, str]:
     return ("x-lastword-position", str(position))
 
 
-def json_answer(content: Struct | dict[str, Any], *headers: tuple[str, str]) -> Answer:
+def json_answer(content: Struct, *headers: tuple[str, str]) -> Answer:
     return Answer(200, [*COMMON, *headers], _text.encode(content))

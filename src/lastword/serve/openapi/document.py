@@ -14,6 +14,7 @@ import msgspec
 
 from lastword import __version__
 from lastword.console import PageFile
+from lastword.core.shapes.cluster import ClusterAnswer, cluster_answer_with
 from lastword.core.shapes.rows import SentPage
 from lastword.serve.http.limits import Limits
 from lastword.serve.http.routes import Content, Route
@@ -42,8 +43,10 @@ def _document(routes: list[Route[Any]], around: Surroundings) -> Node:
     for route in routes:
         for path, table in _paths(route, routes, around.tables):
             paths.setdefault(path, {}).update(operations(route, table, around))
-    shapes = [route.answer for route in routes if isinstance(route.answer, type)]
-    schemas = components(shapes, around.tables, around.limits, around.guests)
+    answers = [route.answer for route in routes if isinstance(route.answer, type)]
+    cluster = cluster_answer_with(around.guests)
+    shapes = [cluster if shape is ClusterAnswer else shape for shape in answers]
+    schemas = components(shapes, around.tables, around.limits)
     document: Node = {
         "openapi": "3.1.0",
         "info": {

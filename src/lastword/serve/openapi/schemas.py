@@ -11,7 +11,7 @@ from msgspec.structs import fields
 
 from lastword.core.codecs import Codec
 from lastword.core.shapes.errors import ErrorAnswer, ShortErrorAnswer
-from lastword.core.shapes.field_types import Base64Text, Count, Int64, PositionText, TimeMs
+from lastword.core.shapes.field_types import Base64Text, Int64, PositionText
 from lastword.core.shapes.rows import RowLine, SentDelete, SentPage, SentPut, SentReset, SentRow
 from lastword.kafka.compaction.on_demand import STEPS
 from lastword.serve.http.limits import Limits
@@ -19,8 +19,6 @@ from lastword.serve.http.limits import Limits
 Node = dict[str, Any]
 
 _REFERENCE = "#/components/schemas/{name}"
-COUNT: Node = msgspec.json.schema(Count)
-TIME: Node = msgspec.json.schema(TimeMs)
 INT64: Node = msgspec.json.schema(Int64)
 _BASE64: Node = msgspec.json.schema(Base64Text)
 _VALUES: dict[str, Node] = {"json": {}, "string": {"type": "string"}, "bytes": _BASE64, "int": INT64}
@@ -78,13 +76,11 @@ def bare_value(table: Described) -> Node:
     return {"anyOf": [value, ref(row_name(table))]} if value else value
 
 
-def components(
-    shapes: Iterable[type[Struct]], tables: Iterable[Described], limits: Limits, guests: Iterable[str]
-) -> Node:
+def components(shapes: Iterable[type[Struct]], tables: Iterable[Described], limits: Limits) -> Node:
     """Every schema that the document refers to."""
     sent = _sent_schemas([*shapes, *_BY_CODEC, SentReset, ErrorAnswer, ShortErrorAnswer])
     by_codec = {shape: sent.pop(shape.__name__) for shape in _BY_CODEC}
-    _add_what_structs_can_not_say(sent, guests)
+    _add_what_structs_can_not_say(sent)
     for table in tables:
         sent |= _schemas_by_codec(table, by_codec, limits)
     return {"position": msgspec.json.schema(PositionText), **sent}
@@ -128,7 +124,7 @@ def _structs_in(shapes: Iterable[Any]) -> set[type[Struct]]:
     return found
 
 
-def _add_what_structs_can_not_say(sent: Node, guests: Iterable[str]) -> None:
+def _add_what_structs_can_not_say(sent: Node) -> None:
     progress = ("done", "total", "seconds_left")
     sent["TableStatus"] |= {
         "if": {"properties": {"state": {"enum": ["catching-up", "rebuilding"]}}},
@@ -136,10 +132,6 @@ def _add_what_structs_can_not_say(sent: Node, guests: Iterable[str]) -> None:
         "else": {"properties": dict.fromkeys(progress, False)},
     }
     sent["CompactionStatus"]["properties"]["step"]["enum"] = [*STEPS, None]
-    cluster = sent["ClusterAnswer"]
-    for name in guests:
-        cluster["properties"][name] = {"type": "boolean", "description": f"Whether /{name} is served here."}
-        cluster["required"].append(name)
 
 
 def _schemas_by_codec(table: Described, shapes: Mapping[type[Struct], Node], limits: Limits) -> Node:

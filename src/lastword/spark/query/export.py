@@ -89,19 +89,11 @@ class ExportSource(Struct, frozen=True, kw_only=True):
     format: str
 
 
-class Exported(Struct, frozen=True, kw_only=True):
+class Exported(ExportSource, frozen=True, kw_only=True):
     """The export's manifest, `_lastword.json`. `unreadable` counts the rows with a `decode_error`."""
 
-    topic: str
-    topic_id: str
-    cluster: str
-    position: str
-    exported_at: str
     rows: int
     unreadable: int
-    key_codec: str
-    value_codec: str
-    format: str
 
 
 def export_table(spark: SparkSession, path: str, exporting: Exporting, *, overwrite: bool = False) -> Exported:

@@ -75,7 +75,7 @@ class BoardGuest(Guest):
         return json_answer(self.board().refused_answer())
 
     def _stream(self, host: Host) -> Handler:
-        source = SnapshotSource(event="board", newest=self.board, as_json=Board.answer, is_same=_is_same)
+        source = SnapshotSource(event="board", newest=self.board, answer=Board.answer, is_same=_is_same)
 
         async def begin(_request: Request, _query: NoQuery) -> Streamed:
             return SnapshotStream.begin(host.streams, source)
