@@ -30,7 +30,7 @@ def test_the_codes_in_use_are_those_of_the_table() -> None:
 
 def test_a_refusal_takes_its_status_and_its_usual_hint_from_the_table() -> None:
     refused = Refused("no_such_table", "no table of this name is served")
-    assert (refused.status, refused.hint) == (404, "those served are at /tables")
+    assert (refused.status, refused.hint) == (404, "the tables are listed at /tables")
     assert Refused("no_such_table", "none", "another hint").hint == "another hint"
 
 

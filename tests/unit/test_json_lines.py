@@ -57,8 +57,8 @@ CLI = Path(__file__).parents[2] / "src" / "lastword" / "cli"
                 log="/log",
             ),
             (
-                '{"part": "serve", "id": null, "state": "running", "address": null, "pid": 5, "since": 1, "restarts": 2, '
-                '"last_exit": {"at": 3, "code": -9, "said": "", "told": "was killed"}, "log": "/log"}'
+                '{"part": "serve", "id": null, "state": "running", "address": null, "pid": 5, "since": 1, '
+                '"restarts": 2, "last_exit": {"at": 3, "code": -9, "said": "", "told": "was killed"}, "log": "/log"}'
             ),
         ),
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lastword.core.shapes.cluster import ClusterSample
 from lastword.kafka.topics.topic_description import total
 from lastword.serve.cluster.samples import Growth, Samples
-from lastword.serve.http.answers import told_outside
+from lastword.serve.http.answers import public_message
 
 
 def test_an_hour_of_samples_is_kept_and_no_more() -> None:
@@ -45,9 +45,9 @@ def test_a_sum_of_which_a_part_is_not_known_is_not_known() -> None:
     assert (total([1, 2]), total([1, None]), total([])) == (3, None, 0)
 
 
-def test_what_names_an_address_or_a_folder_is_not_told_outside() -> None:
+def test_what_names_an_address_or_a_folder_is_not_public_message() -> None:
     servers = "kafka-1.inside:9092,kafka-2"
     for message in ("no Kafka answers at 10.0.0.1:9092", "journal entry /home/ann/x", "kafka-2 is away"):
-        assert told_outside(message, servers, "it failed") == "it failed"
+        assert public_message(message, servers, "it failed") == "it failed"
     right = "broker 1 does not give the sizes: it needs the right DESCRIBE on the cluster"
-    assert told_outside(right, servers, "it failed") == right
+    assert public_message(right, servers, "it failed") == right

@@ -53,7 +53,7 @@ def test_a_token_opens_what_it_is_for(tokens: Tokens, header: str | None, writin
 
 def test_without_a_token_for_writing_nobody_writes(tmp_path: Path) -> None:
     only_reads = tokens_of(written(tmp_path, f"read {READ}\n"))
-    with pytest.raises(Refused, match="may read and not write"):
+    with pytest.raises(Refused, match="this token may only read"):
         only_reads.check(f"Bearer {READ}", writing=True)
 
 

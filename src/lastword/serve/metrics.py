@@ -30,7 +30,7 @@ _TEXTS = [*(str(bound) for bound in _BUCKETS_S), "+Inf"]
 
 
 class Requests:
-    """How many requests there were and how long they took, counted with as little work as can be."""
+    """How many requests there were and how long they took, counted as cheaply as possible."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str, int]] = Counter()
@@ -44,7 +44,7 @@ class Requests:
 
 
 class Metrics(Collector):
-    """The answer to `/metrics`, made when it is asked for."""
+    """The answer to `/metrics`, made for each request."""
 
     def __init__(
         self,
@@ -104,9 +104,9 @@ class Metrics(Collector):
             if (behind := table.lag) is not None:
                 lag.add_metric([table.name], behind)
             try:
-                at, count, records, unread = table.ask(_standing)
+                at, count, records, unread = table.ask(_numbers)
             except Refused:
-                continue  # nothing to show, so no number that could pass for one
+                continue  # a table that can't be read has no numbers
             rows.add_metric([table.name], count)
             applied.add_metric([table.name], records)
             poison.add_metric([table.name], unread)
@@ -127,5 +127,5 @@ class Metrics(Collector):
         yield from (counts, took)
 
 
-def _standing(reads: TableReads) -> tuple[Position, int, int, int]:
+def _numbers(reads: TableReads) -> tuple[Position, int, int, int]:
     return reads.position, len(reads), reads.applied_records, reads.poison_rows

@@ -1,4 +1,4 @@
-"""Several tables in one process: what was asked for, a replica for each, and the server over them."""
+"""Several tables in one process: a replica for each, and the server over all of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lastword.serve.service import Service
 from lastword.serve.tables.served_table import ServedTable, shown_topic
 from lastword.serve.tables.writes import Writes
 
-# How long writes that are on their way are waited for at a stop.
+# How long a stop waits for writes that are on their way.
 _DRAIN_S = 5.0
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 # A table of this name has short routes, unless its option `short` says otherwise.
@@ -80,7 +80,7 @@ class Running:
 
 @dataclass(frozen=True, kw_only=True)
 class Front:
-    """Where and to whom it is served."""
+    """The address of the server, and who may use it."""
 
     port: int
     host: str = LOOPBACK
@@ -112,7 +112,7 @@ def running(
     guests: Sequence[Guest] = (),
     home: Path | None = None,
 ) -> Iterator[Running]:
-    """The tables, served until the end of the `with` block, each with a folder of its own; not all ready at once.
+    """Serves the tables until the end of the `with` block, each from its own folder. They become ready one by one.
 
     The guests run as long as the tables. A cluster that lives under `home` is a local one.
     """
@@ -129,14 +129,14 @@ def running(
     with ExitStack() as stack:
         tables = [_served(stack, connection, each, folder, limits) for each in wanted]
         for table in tables:
-            # All of them before the first is waited for.
+            # All writers stop before the first is waited for.
             stack.callback(table.writes.stop)
         for guest in guests:
             guest.start(connection, tables)
             stack.callback(guest.close)
         present = {guest.name: guest.is_present for guest in guests}
         cluster = ServedCluster(connection, tables, home=home, guests=present)
-        # Before the tables end, which it looks at.
+        # Before the tables end, because the cluster view reads them.
         stack.callback(cluster.close)
         names = (*LOOPBACK_NAMES, front.host)
         service = Service(tables, limits, front.tokens, names, guests=guests, cluster=cluster)
@@ -148,7 +148,7 @@ def running(
             stall_s=limits.stall_s,
             access=front.access,
         )
-        # Stopped first, so that requests under way still find their table.
+        # Stopped first, so that open requests still find their table.
         stack.callback(server.stop)
         server.start()
         cluster.start()
@@ -177,7 +177,7 @@ def _replica(connection: Connection, wanted: TableToServe, folder: Path) -> Repl
 
 
 def _check_there(connection: Connection, topic: str, folder: Path) -> None:
-    """Refuses a topic that is not there; while the cluster is away, only one of which nothing is on disk."""
+    """Refuses a missing topic. While the cluster is away, a replica on disk is enough."""
     try:
         connection.topic(topic)
     except ClusterUnreachable:

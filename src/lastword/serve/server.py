@@ -1,4 +1,4 @@
-"""The server: granian in a thread of this process, with a handler that does little but pass things on."""
+"""The server: granian in a thread of this process. Its handler passes requests to the service."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from lastword.serve.service import Service
 LOOPBACK = "127.0.0.1"
 _START_S = 10.0
 _SLOW_HEADERS_MS = 10_000
-# For each connection: the largest head of a request, of which an address may have 64 KiB.
+# The largest head of a request, for each connection. An address has up to 64 KiB.
 _BUFFER_BYTES = 128 * 1024
 _BACKLOG = 1024
 
@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 class HttpServer:
-    """Serves from its start to its stop; port 0 takes a free one."""
+    """Serves from `start` to `stop`; port 0 takes a free port."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class HttpServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: Any = None
         self._failure: BaseException | None = None
-        # A daemon: a client that sends half a request could keep it for as long as it likes.
+        # A daemon, because a client that sends half a request could keep the thread for ever.
         self._thread = threading.Thread(target=self._run, name=f"http on {self.port}", daemon=True)
 
     @property
@@ -70,13 +70,15 @@ class HttpServer:
         return f"http://{host}:{self.port}"
 
     def start(self) -> None:
-        """Returns when requests are taken."""
+        """Returns once the server takes requests."""
         check_free(self._host, self.port)
         self._thread.start()
         give_up_at = time.monotonic() + _START_S
         while not _answers(self._host, self.port):
             if not self._thread.is_alive() or time.monotonic() >= give_up_at:
-                raise LastwordError(f"no HTTP on port {self.port}: {self._failure or 'it did not start in time'}")
+                raise LastwordError(
+                    f"no HTTP on port {self.port}: {self._failure or f'the server did not start in {_START_S:.0f} s'}"
+                )
             time.sleep(0.01)
 
     @property
@@ -84,7 +86,7 @@ class HttpServer:
         return self._thread.is_alive()
 
     def stop(self) -> bool:
-        """Ends streams, takes no more requests and lets those under way finish; whether they all did, in time."""
+        """Ends streams, takes no more requests and lets open requests finish; whether all finished in time."""
         if self._loop is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._service.stop)
             self._loop.call_soon_threadsafe(self._server.stop)
@@ -93,8 +95,8 @@ class HttpServer:
 
     def _run(self) -> None:
         try:
-            # granian wakes the loop from a thread of its own for each request, and asyncio's loop writes to a pipe for
-            # each time it is woken.
+            # granian wakes the event loop from another thread for each request. asyncio's own loop writes to a pipe
+            # each time; uvloop is cheaper.
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(self._serve())
         except BaseException as failure:
@@ -117,7 +119,7 @@ class HttpServer:
         await self._server.serve()
 
     async def _answer(self, scope: Any, protocol: Any) -> None:
-        """What granian calls for each request."""
+        """granian calls this for each request."""
         began = time.perf_counter()
         hold = self._service.unsent.hold()
         try:
@@ -130,7 +132,7 @@ class HttpServer:
             self._access.note(access)
 
     async def _answered(self, scope: Any, protocol: Any, hold: Hold) -> tuple[int, int]:
-        """The status, and how many bytes were sent; returns when the client has taken what is large."""
+        """The status, and how many bytes were sent. Returns once the client has read a large answer."""
         body = whole(protocol, scope.headers)
         answer = await self._service.answer(
             Request(scope.method, scope.path, scope.query_string, scope.headers, body, protocol.client_disconnect, hold)
@@ -148,7 +150,7 @@ class HttpServer:
         elif len(answer.body) < LARGE_BYTES or scope.method == "HEAD":
             protocol.response_bytes(answer.status, answer.headers, answer.body)
         else:
-            # A client that asks for much and reads nothing must not be able to have it kept.
+            # Sent as the client reads, so that clients that read nothing can't fill the memory.
             with suppress(Gone, Stalled):
                 async with self._outlet(scope, protocol) as outlet:
                     outlet.open(answer.status, [*answer.headers, ("content-length", str(len(answer.body)))])
@@ -181,11 +183,11 @@ class HttpServer:
 
 
 def check_free(host: str, port: int) -> None:
-    """Refuses an address that can't be had: granian shares a port with whoever has it already, and says nothing."""
+    """Refuses an address that is taken or not ours: granian would silently share a taken port."""
     if is_ending(port):
         await_free(port, _log.warning)
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        # As granian does it: a port in TIME_WAIT is free for a listener if whoever used it before has done so, too.
+        # As granian does: a port in TIME_WAIT is free for a listener if its last user set the same option.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -198,9 +200,9 @@ def check_free(host: str, port: int) -> None:
 
 
 def _most_connections() -> int:
-    """How many are taken at a time: one that nobody uses counts too, so many more than are answered at a time.
+    """How many connections are open at a time. Idle ones count too, so there are many more than requests.
 
-    Half of the descriptors are left for the rest of the process: without any, nothing works.
+    Half of the descriptors are left for the rest of the process, which needs some for everything.
     """
     return max(128, min(2048, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2))
 
@@ -211,7 +213,7 @@ def _free_port() -> int:
 
 
 def _answers(host: str, port: int) -> bool:
-    # An address that stands for all of them is no place to connect to everywhere.
+    # Not every system can connect to the address that means all addresses.
     reached = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)  # noqa: S104
     try:
         socket.create_connection((reached, port), timeout=1).close()

@@ -1,4 +1,4 @@
-"""A request in, an answer out: what is the same for every request. The rooms answer, as the table of routes says."""
+"""What is the same for every request: finding its route, rights, parameters, compression, errors and metrics."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 class Service:
-    """Knows no server: what it is asked for comes as a Request. Used from one event loop."""
+    """Answers requests, without knowing the server. Used from one event loop."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Service:
         served = by_name.values()
         self._limits = limits
         self._tokens = tokens
-        # By which it may be asked for without a token.
+        # The values of Host that a server without tokens accepts.
         self._names = names
         self.unsent = Unsent(limits.unsent_bytes)
         # Pages take milliseconds, in which the event loop answers hundreds of point reads.
@@ -83,7 +83,7 @@ class Service:
         self._router = Router([*ROUTES, *guest_routes(guests)], parts, short)
 
     async def answer(self, request: Request) -> Answer | Streamed:
-        """The answer, whatever was asked, or a stream to be run; what is refused has the one error shape."""
+        """The answer to any request, or a stream to run; a refusal is an answer too."""
         began = time.perf_counter()
         endpoint = NOWHERE
         answer: Answer | Streamed
@@ -117,23 +117,23 @@ class Service:
         answer = await handler(request, parameters, *names)
         if not isinstance(answer, Answer):
             return _headers_alone(answer) if request.method == "HEAD" else answer
-        return await self._as_it_is_taken(answer, request) if is_long(answer) else answer
+        return await self._long_answer(answer, request) if is_long(answer) else answer
 
-    async def _as_it_is_taken(self, answer: Answer, request: Request) -> Answer:
-        """A long answer, compressed for who takes that, and held; Refused when too much is held already."""
+    async def _long_answer(self, answer: Answer, request: Request) -> Answer:
+        """A long answer, compressed if the client accepts gzip; Refused when unsent answers fill the memory."""
         request.hold.resize(len(answer.body))
         answer = await compressed(answer, request.headers.get("accept-encoding"))
         request.hold.resize(len(answer.body))
         return answer
 
     def stop(self) -> None:
-        """Ends what waits and what streams, so that nothing holds up a stop; in the event loop."""
+        """Ends waiting requests and streams, so that none holds up a stop. Call it in the event loop."""
         self._waiting.stop()
         self.streams.stop()
         self._tables.row_streams.stop()
 
     def close(self) -> None:
-        """To be called when no request comes any more."""
+        """To be called after the last request."""
         self._paging.shutdown()
 
     async def _off_loop(self, work: Callable[..., _Done], *given: Any) -> _Done:

@@ -1,7 +1,7 @@
 """The newest changes of one table as events, made once for all subscribers.
 
-All listeners read the same bounded piece of the past, each from its own place: what one of them has not taken costs no
-memory of its own, and one whose place is no longer there has fallen behind.
+All subscribers read the same bounded list of events, each from its own place. So a slow subscriber costs no extra
+memory. A subscriber whose place has been dropped has fallen behind.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def failed() -> Refused:
     return Refused("table_failed", "the table failed and can't recover without help")
 
 
-class ListenerPlace(NamedTuple):
+class StreamPlace(NamedTuple):
     """Where a subscriber continues: the number of the next piece, the position before it, the build of the table."""
 
     number: int
@@ -58,7 +58,7 @@ class ListenerPlace(NamedTuple):
 class _Piece(NamedTuple):
     events: bytes
     # After them.
-    place: ListenerPlace
+    place: StreamPlace
 
 
 class Broadcast:
@@ -78,20 +78,20 @@ class Broadcast:
         self._lock = threading.Lock()
         self._pieces: deque[_Piece] = deque()
         self._bytes = 0
-        self._now = ListenerPlace(0, self._watch.position, 0)
+        self._now = StreamPlace(0, self._watch.position, 0)
         self._background.start()
 
     @property
-    def now(self) -> ListenerPlace:
+    def now(self) -> StreamPlace:
         """Where a subscriber begins that wants only new changes."""
         return self._now
 
-    def holds(self, place: ListenerPlace) -> bool:
+    def holds(self, place: StreamPlace) -> bool:
         """Whether every event after a place is still there."""
         with self._lock:
             return place.number >= self._first
 
-    def after(self, place: ListenerPlace) -> tuple[bytes, ListenerPlace] | None:
+    def after(self, place: StreamPlace) -> tuple[bytes, StreamPlace] | None:
         """The next events and the place after them, or None while there are none; FellBehind when they are gone."""
         with self._lock:
             index = place.number - self._first
@@ -186,7 +186,7 @@ class Broadcast:
                 # Nothing came: a new subscriber begins with the newer position.
                 self._now = self._now._replace(position=position)
                 return
-            self._now = ListenerPlace(number + 1, position, old_building if building is None else building)
+            self._now = StreamPlace(number + 1, position, old_building if building is None else building)
             self._pieces.append(_Piece(events, self._now))
             self._bytes += len(events)
             while self._bytes > self._most_bytes and len(self._pieces) > 1:

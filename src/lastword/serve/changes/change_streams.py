@@ -16,7 +16,7 @@ from lastword.core.errors import FellBehind, LastwordError, NotReady
 from lastword.core.position import Position
 from lastword.serve.changes import events
 from lastword.serve.changes.broadcast import Broadcast, failed
-from lastword.serve.changes.subscription import Listener
+from lastword.serve.changes.subscription import Subscription
 from lastword.serve.http.answers import Headers, Refused, stopping
 from lastword.serve.http.backpressure import BoundedStream, Gone, Stalled
 from lastword.serve.http.limits import Limits
@@ -37,7 +37,7 @@ class Streams:
         self._waiting = waiting
         self._replays = ThreadPoolExecutor(_REPLAYS, thread_name_prefix="missed changes")
         self._broadcasts: dict[str, Broadcast] = {}
-        self._listeners: Counter[str] = Counter()
+        self._subscriptions: Counter[str] = Counter()
         self.heartbeat_s = limits.heartbeat_s
         self.is_stopping = False
         # Heartbeats of streams that no broadcast wakes.
@@ -52,9 +52,9 @@ class Streams:
         stream = Stream(self, several=several)
         try:
             for table in tables:
-                listener = Listener(table, self._joined(table), self._replays)
-                stream.listeners.append(listener)
-                await listener.begin(begins.get(table.name), self._waiting)
+                subscription = Subscription(table, self._joined(table), self._replays)
+                stream.subscriptions.append(subscription)
+                await subscription.begin(begins.get(table.name), self._waiting)
         except BaseException:
             stream.close()
             raise
@@ -79,10 +79,10 @@ class Streams:
 
     def leave(self, stream: Stream) -> None:
         self.open -= 1
-        for listener in stream.listeners:
-            name = listener.table.name
-            self._listeners[name] -= 1
-            if not self._listeners[name]:
+        for subscription in stream.subscriptions:
+            name = subscription.table.name
+            self._subscriptions[name] -= 1
+            if not self._subscriptions[name]:
                 self._broadcasts.pop(name).close()
 
     def _joined(self, table: ServedTable) -> Broadcast:
@@ -96,7 +96,7 @@ class Streams:
             except LastwordError:
                 raise failed() from None
             self._broadcasts[table.name] = found
-        self._listeners[table.name] += 1
+        self._subscriptions[table.name] += 1
         return found
 
 
@@ -104,7 +104,7 @@ class Stream:
     """The stream to one client, over one table or several."""
 
     def __init__(self, streams: Streams, *, several: bool) -> None:
-        self.listeners: list[Listener] = []
+        self.subscriptions: list[Subscription] = []
         self._streams = streams
         self._several = several
         self._heartbeat_s = streams.heartbeat_s
@@ -119,8 +119,8 @@ class Stream:
         """Returns when the client has left, or was cut off."""
         gone = asyncio.ensure_future(outlet.until_gone())
         gone.add_done_callback(lambda _: self._woken.set())
-        for listener in self.listeners:
-            listener.broadcast.subscribers.add(self._woken.set)
+        for subscription in self.subscriptions:
+            subscription.broadcast.subscribers.add(self._woken.set)
         try:
             await outlet.send(events.RETRY + self._opening())
             while not gone.done():
@@ -143,9 +143,9 @@ class Stream:
     def close(self) -> None:
         if self._is_open:
             self._is_open = False
-            for listener in self.listeners:
-                listener.abandon()
-                listener.broadcast.subscribers.discard(self._woken.set)
+            for subscription in self.subscriptions:
+                subscription.abandon()
+                subscription.broadcast.subscribers.discard(self._woken.set)
             self._streams.leave(self)
 
     def _opening(self) -> bytes:
@@ -157,10 +157,10 @@ class Stream:
     async def _send_what_is_there(self, outlet: BoundedStream) -> bool:
         self._woken.clear()
         sent = False
-        for listener in self.listeners:
-            new_events = await listener.take()
+        for subscription in self.subscriptions:
+            new_events = await subscription.take()
             if new_events:
-                await outlet.send(self._of_all(listener, new_events) if self._several else new_events)
+                await outlet.send(self._of_all(subscription, new_events) if self._several else new_events)
             sent = sent or new_events is not None
         return sent
 
@@ -175,9 +175,9 @@ class Stream:
             beat.cancel()
         return loop.time() < due
 
-    def _of_all(self, listener: Listener, new_events: bytes) -> bytes:
-        positions = {each.table.name: each.position for each in self.listeners}
-        return events.of_table(new_events, listener.table.name, positions)
+    def _of_all(self, subscription: Subscription, new_events: bytes) -> bytes:
+        positions = {each.table.name: each.position for each in self.subscriptions}
+        return events.of_table(new_events, subscription.table.name, positions)
 
     async def _cut(self, outlet: BoundedStream, why: Refused) -> None:
         self._streams.cut[why.code] += 1
@@ -185,5 +185,5 @@ class Stream:
             await outlet.send(events.cut_event(why))
 
     def _position(self) -> str:
-        positions = {each.table.name: each.position for each in self.listeners}
-        return events.joined(positions) if self._several else self.listeners[0].position
+        positions = {each.table.name: each.position for each in self.subscriptions}
+        return events.joined(positions) if self._several else self.subscriptions[0].position

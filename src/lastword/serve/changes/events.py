@@ -21,7 +21,7 @@ HEADERS: Headers = [
     # So that a proxy passes on each event as it comes.
     ("x-accel-buffering", "no"),
 ]
-# A client that lost its stream asks again after a second.
+# A client that lost its stream reconnects after a second.
 RETRY = b"retry: 1000\n\n"
 
 _text = msgspec.json.Encoder()
@@ -36,7 +36,7 @@ def change_event(change: Change, position: str, key_codec: Codec, value_codec: C
     """The event of a change; `position` is that of the whole table after it."""
     row = row_json(change.shown, key_codec, value_codec, placed=True)
     if b"\n" in row or b"\r" in row:
-        # Blank space between the tokens of a JSON value: inside of its texts they can't stand.
+        # A line break in JSON is space between tokens: inside a string it would be escaped.
         row = row.replace(b"\n", b" ").replace(b"\r", b" ")
     if change.swept:
         row = row[:-1] + b',"swept":true}'
@@ -45,18 +45,18 @@ def change_event(change: Change, position: str, key_codec: Codec, value_codec: C
 
 
 def reset_event(position: str) -> bytes:
-    """Says that the events before this one no longer lead to the rows of the table."""
-    reset = SentReset("the table was built again: forget its rows and read them anew, then go on with what follows")
+    """Asks the client to read the rows again: the events so far no longer lead to them."""
+    reset = SentReset("the table was built again: drop its rows, read them again, then continue with the next events")
     return b"id: %b\nevent: reset\ndata: %b\n\n" % (position.encode(), _text.encode(reset))
 
 
 def cut_event(refused: Refused) -> bytes:
-    """The last event of a stream that the server ends, in the one error shape."""
+    """The last event of a stream that the server ends, in the shape of all errors."""
     return b"event: cut\ndata: %b\n\n" % refused.answer().body
 
 
 def at_event(position: str) -> bytes:
-    """An id without data, which no client shows as an event: where to go on if nothing more comes."""
+    """An id without data: the position to resume from. Clients do not report it as an event."""
     return b"id: %b\n\n" % position.encode()
 
 
@@ -65,7 +65,7 @@ def heartbeat(position: str) -> bytes:
 
 
 def of_table(events: bytes, table: str, positions: Mapping[str, str]) -> bytes:
-    """The events of one table among several: each names it, and its id has the positions of them all."""
+    """The events of one table in a stream of several: with the name of the table, and the positions of all tables."""
     named_events = []
     for event in events.split(b"\n\n")[:-1]:
         first, _, rest = event.partition(b"\n")
@@ -81,8 +81,8 @@ def joined(positions: Mapping[str, str]) -> str:
 
 
 def begins(text: str, tables: list[str], *, several: bool) -> dict[str, Position]:
-    """Where each table goes on, by an event's id; Refused where a table is not in it, or it is no id."""
-    hint = "give the id of an event of this stream as it came, or begin without one"
+    """The position of each table in the id of an event; Refused if it is no id, or lacks a table."""
+    hint = "send the unchanged id of an event of this stream, or begin without an id"
     positions = dict(part.partition("=")[::2] for part in text.split(";")) if several else {tables[0]: text}
     try:
         if positions.keys() != set(tables):

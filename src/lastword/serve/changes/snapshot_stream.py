@@ -1,4 +1,4 @@
-"""A stream of whole snapshots: one at once, and another whenever it differs; at most one a second."""
+"""A stream of whole snapshots: the newest one first, then each that differs, at most one a second."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Snapshot = TypeVar("_Snapshot")
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotSource(Generic[_Snapshot]):
-    """What a stream of snapshots sends."""
+    """The snapshots of a stream: where they come from, and how they are sent."""
 
     event: str
     # Raises Refused while there is no snapshot.
@@ -34,7 +34,7 @@ class SnapshotSource(Generic[_Snapshot]):
 
 
 class SnapshotStream(Stream, Generic[_Snapshot]):
-    """A reader gets the newest snapshot only, so that no reader falls behind."""
+    """Sends only the newest snapshot, so that no client falls behind."""
 
     def __init__(self, streams: Streams, source: SnapshotSource[_Snapshot]) -> None:
         super().__init__(streams, several=False)
@@ -44,7 +44,7 @@ class SnapshotStream(Stream, Generic[_Snapshot]):
 
     @classmethod
     def begin(cls, streams: Streams, source: SnapshotSource[_Snapshot]) -> SnapshotStream[_Snapshot]:
-        """A stream that is ready to run, to be closed; Refused where it can't begin."""
+        """A stream to run and to close; Refused when it can't begin."""
         source.newest()
         streams.admit()
         return cls(streams, source)

@@ -1,4 +1,4 @@
-"""One table's part of a change stream: what its client missed, read from Kafka in legs, then the broadcast."""
+"""The subscription of a change stream to one table: first the missed changes from Kafka, then the broadcast."""
 
 from __future__ import annotations
 
@@ -16,57 +16,59 @@ from lastword.serve.http.answers import Refused, stopping
 from lastword.serve.tables.position_wait import PositionWaits
 from lastword.serve.tables.served_table import ServedTable
 
-# So that a slow client keeps no consumer open, and not much in memory.
+# Missed changes are read in pieces, so that a slow client keeps no consumer open and little in memory.
 _LEG_BYTES = 1024 * 1024
 
 
 class _Leg(NamedTuple):
-    """Some of what was missed, and the position that it leads to."""
+    """A piece of the missed changes, and the position after it."""
 
     events: bytes
     position: Position
 
 
-class Listener:
+class Subscription:
+    """One client's place in the changes of a table. `take` gives the next events."""
+
     def __init__(self, table: ServedTable, broadcast: Broadcast, replays: Executor) -> None:
         self.table = table
         self.broadcast = broadcast
         self._replays = replays
-        # Where the broadcast goes on after what was missed.
+        # Where the broadcast continues after the missed changes.
         self._place = broadcast.now
-        # How far what was missed is read: None when all of it is.
+        # How far the missed changes are read; None once all of them are.
         self._at: Position | None = None
         self._leg: _Leg | None = None
         self._starts_over = False
         self._is_wanted = True
 
     async def begin(self, begin: Position | None, waiting: PositionWaits) -> None:
-        """Makes sure that all since a position can be given; Refused where it can't."""
+        """Begins at a position; Refused if the changes since then can't be read any more."""
         if begin is None:
             return
         try:
             if not self._place.position.covers(begin):
-                # Another instance was ahead of this one, or the position is of no log that there is.
+                # Another instance was ahead of this one, or the position belongs to no existing log.
                 await self._read(begin, begin)
                 await waiting.until(self.table, begin, lambda: self.broadcast.now.position.covers(begin))
                 self._place = self.broadcast.now
             self._leg = await self._read(begin, self._place.position)
             self._at = begin
         except SweptHere:
-            # Whoever read the rows since then has all of it, but the position does not say so.
+            # A sweep removed rows at this very position, and no event says so: the client must read the rows again.
             self._starts_over = True
 
     def abandon(self) -> None:
-        """Ends what is still being read for it."""
+        """Stops reading missed changes: the client has left."""
         self._is_wanted = False
 
     @property
     def position(self) -> str:
-        """Where its client goes on, when it has taken all that was given."""
+        """Where the client can resume after the events so far."""
         return str(self._place.position if self._at is None else self._at)
 
     async def take(self) -> bytes | None:
-        """The next events, None while there are none; Refused or FellBehind when it can't go on."""
+        """The next events; None while there are none. Refused or FellBehind when the subscription can't continue."""
         if self._starts_over:
             self._starts_over = False
             return reset_event(str(self._place.position))
@@ -78,7 +80,7 @@ class Listener:
                 raise self.broadcast.ended()
             now = self.broadcast.now
             if now.number == self._place.number:
-                # What was read since changed no row.
+                # The records since then changed no row.
                 self._place = now
             return None
         events, self._place = found
@@ -94,7 +96,7 @@ class Listener:
         if self.broadcast.holds(self._place):
             self._at = None
             return leg.events
-        # So much was missed that the broadcast has moved on: there is more to read.
+        # Meanwhile the broadcast dropped the next events: read further from Kafka.
         place, self._place = self._place, self.broadcast.now
         if place.building == self._place.building:
             return leg.events
@@ -107,16 +109,16 @@ class Listener:
         except SweptHere:
             raise
         except (HistoryLost, BadInput) as lost:
-            hint = f"read the rows again at /tables/{self.table.name}/rows, and go on from their position"
+            hint = f"read the rows again at /tables/{self.table.name}/rows, and continue from their position"
             raise Refused("position_gone", str(lost), hint) from None
         except ClusterUnreachable:
-            raise Refused("cluster_unreachable", "no cluster answers, so what came since can't be read") from None
+            raise Refused("cluster_unreachable", "no cluster answers, so the missed changes can't be read") from None
         except NotReady:
             raise self.table.not_ready() from None
         except StoreDamaged:
             raise self.table.damaged() from None
         except RuntimeError:
-            # The threads take no more work.
+            # The server stops, and its threads take no more work.
             raise stopping() from None
 
     def _read_leg(self, begin: Position, end: Position, goes_on: bool) -> _Leg:
@@ -135,4 +137,4 @@ class Listener:
 
     def _check_wanted(self) -> None:
         if not self._is_wanted:
-            raise NotReady("nobody waits for it any more")
+            raise NotReady("the client has left")

@@ -26,7 +26,7 @@ from lastword.serve.cluster.topic_answers import (
 )
 from lastword.serve.cluster.topic_compactions import Compacting, not_local
 from lastword.serve.cluster.topic_counts import Counting, too_much_to_read
-from lastword.serve.http.answers import COMMON, Answer, Refused, json_answer, told_outside
+from lastword.serve.http.answers import COMMON, Answer, Refused, json_answer, public_message
 from lastword.serve.tables.served_table import ServedTable
 
 _NO_SETTINGS = "settings of {} are not known: they need the right DescribeConfigs on the topic"
@@ -163,7 +163,7 @@ class ServedCluster:
         if unset:
             whys.append(_NO_SETTINGS.format(unset[0] if len(unset) == 1 else f"{len(unset)} topics"))
         if unsized:
-            whys.append(told_outside(unsized, self._connection.bootstrap_servers, _NO_SIZES))
+            whys.append(public_message(unsized, self._connection.bootstrap_servers, _NO_SIZES))
         return "; ".join(whys) or None
 
     def _topic(self, topic: TopicDescription) -> TopicSummary:

@@ -19,7 +19,7 @@ from lastword.kafka.topics.cluster_description import ClusterDescription, descri
 from lastword.kafka.topics.topic_description import TopicDescription, total
 from lastword.processes.background_loop import BackgroundLoop
 from lastword.serve.cluster.samples import EVERY_S, Growth, Samples
-from lastword.serve.http.answers import told_outside
+from lastword.serve.http.answers import public_message
 
 _OFTEN_S, _SELDOM_S = 2.0, 10.0
 # How long after a request the cluster is still watched often.
@@ -126,7 +126,7 @@ class ClusterWatch:
             except ClusterUnreachable:
                 self.why = _AWAY
             except LastwordError as failure:
-                self.why = told_outside(str(failure), self._connection.bootstrap_servers, _FAILED)
+                self.why = public_message(str(failure), self._connection.bootstrap_servers, _FAILED)
             except Exception:
                 # Logged once, not every two seconds.
                 if self.why != _FAILED:

@@ -18,7 +18,7 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.compaction.journal import has_entry, restore_left_behind
 from lastword.kafka.compaction.on_demand import Compaction, compact_topic
 from lastword.kafka.topics.topic_description import total
-from lastword.serve.http.answers import Refused, stopping, told_outside
+from lastword.serve.http.answers import Refused, public_message, stopping
 
 # How long a stop waits until the settings are put back. After that, the next command that reaches the cluster does it.
 _STOP_S = 5.0
@@ -105,7 +105,7 @@ class Compacting:
         except NotFound:
             status = self._failed(topic_id, "the topic is gone")
         except LastwordError as failure:
-            status = self._failed(topic_id, told_outside(str(failure), self._connection.bootstrap_servers, _FAILED))
+            status = self._failed(topic_id, public_message(str(failure), self._connection.bootstrap_servers, _FAILED))
             if status.why == _FAILED:
                 _log.warning("compacting %s: %s", topic, failure)
         except Exception:

@@ -15,7 +15,7 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_description import TopicDescription
 from lastword.kafka.topics.topic_scan import TopicScan, scan_topic
 from lastword.processes.background_loop import BackgroundLoop
-from lastword.serve.http.answers import told_outside
+from lastword.serve.http.answers import public_message
 
 # A count keeps every key in memory, and takes CPU time from requests.
 MOST_RECORDS = 2_000_000
@@ -144,7 +144,7 @@ class Counting:
         except NotFound:
             why = "the topic is gone"
         except LastwordError as failure:
-            why = told_outside(str(failure), self._connection.bootstrap_servers, _FAILED)
+            why = public_message(str(failure), self._connection.bootstrap_servers, _FAILED)
         except Exception:
             _log.exception("counting %s failed", topic.name)
             why = _FAILED

@@ -1,4 +1,4 @@
-"""One line of JSON for each request, written aside: a pipe that nobody reads must not hold up an answer."""
+"""One line of JSON for each request, written by a thread: a pipe that nobody reads must not hold up an answer."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class AccessLine(msgspec.Struct):
 
 
 class AccessLog:
-    """Lines in the order of their requests, until it is closed; those that find no room are counted in the next one."""
+    """Writes lines in the order of their requests. A line that finds no room is counted in the next one."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
         self._lines: queue.Queue[AccessLine | None] = queue.Queue(_WAITING)
         self._lost = 0
-        # A daemon: whoever reads the lines may never do so.
+        # A daemon, because the reader of the pipe may never read.
         self._thread = threading.Thread(target=self._run, name="access log", daemon=True)
         self._thread.start()
 
@@ -61,5 +61,5 @@ class AccessLog:
                 self._out.write(_text.encode(access) + b"\n")
                 self._out.flush()
         except OSError:
-            # Nobody reads them any more. Later ones find no room, and that is all.
+            # The reader is gone: all later lines are dropped.
             pass

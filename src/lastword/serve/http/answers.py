@@ -1,4 +1,4 @@
-"""What is answered: a status, headers and a body; and the one shape of everything that is refused."""
+"""An answer has a status, headers and a body. Every refusal has the same shape."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Answer(NamedTuple):
 
 
 class Refused(LastwordError):
-    """An answer that is not what was asked for: `code` is for programs, the message and the hint for people."""
+    """Raised to refuse a request: the code is for programs, the message and the hint are for people."""
 
     def __init__(self, code: str, message: str, hint: str | None = None, headers: Headers | None = None) -> None:
-        """`code` is one of ERROR_CODES, which has its status, and its hint where none is given."""
+        """`code` is a key of ERROR_CODES, which has the status and the usual hint."""
         super().__init__(message)
         row = ERROR_CODES[code]
         self.code = code
@@ -42,7 +42,7 @@ class Refused(LastwordError):
         self.headers = headers or []
 
     def answer(self, *, short: bool = False) -> Answer:
-        """The one error shape; the short routes give the message alone."""
+        """The refusal as JSON; the short routes give only the message."""
         message = str(self)
         body: Struct = ShortErrorAnswer(message) if short else ErrorAnswer(ErrorBody(self.code, message, self.hint))
         return Answer(self.status, [*COMMON, *self.headers], _text.encode(body))
@@ -52,14 +52,14 @@ def stopping() -> Refused:
     return Refused("stopping", "the server is being stopped")
 
 
-def told_outside(message: str, servers: str, otherwise: str) -> str:
-    """A message of ours for whoever asks over HTTP: `otherwise` where it names a folder or an address."""
+def public_message(message: str, servers: str, otherwise: str) -> str:
+    """The message for a client of HTTP; `otherwise` if the message names a folder or an address."""
     hosts = [server.strip().rpartition(":")[0] or server.strip() for server in servers.split(",")]
     return otherwise if _INSIDE.search(message) or any(host in message for host in hosts) else message
 
 
 def answered_at(position: Position) -> tuple[str, str]:
-    """The header that says how fresh an answer is: everything before the position is in it."""
+    """The header with the position of an answer: every record before the position is in the answer."""
     return ("x-lastword-position", str(position))
 
 

@@ -1,9 +1,8 @@
-"""Where a stream's bytes leave: to a client that takes them, and to no other.
+"""Sends a stream only as fast as its client reads.
 
-granian takes whatever a stream gives it and keeps it in memory until its client reads. So a stream looks at the
-connection's socket itself, through a descriptor of its own: bytes are given only while the socket takes some, and the
-connection of a client that takes none for too long is ended for good. Alternatives and what breaks with granian:
-docs/decisions/0019-slow-readers.md.
+granian keeps all bytes of a stream in memory until the client reads them. So a stream polls the socket of the
+connection through its own descriptor, and passes bytes on only while the socket has room. A client that reads nothing
+for too long loses its connection. Alternatives, and what breaks with granian: docs/decisions/0019-slow-readers.md.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ import stat
 from contextlib import suppress
 from typing import Any, Protocol
 
-# Less than a socket has room for when it says that it has some.
+# Less than the room that a socket has when it reports any.
 _SLICE_BYTES = 64 * 1024
-# More than this is given only after granian's own thread had a moment to write it.
+# After this many bytes granian's own thread gets a moment to write them.
 _UNSEEN_BYTES = 256 * 1024
 _MOMENT_S = 0.002
-# The system's buffer for one stream, which would otherwise grow to several megabytes for each client that is away.
+# The system's buffer for one stream: without a limit it grows to megabytes for each client that does not read.
 _SOCKET_BYTES = 256 * 1024
 
 
@@ -30,11 +29,11 @@ class Gone(Exception):
 
 
 class Stalled(Exception):
-    """The client took nothing for too long, so its connection was ended."""
+    """The client read nothing for too long, so the server ended its connection."""
 
 
 class BoundedStream:
-    """One stream: opened with its headers, and closed by its maker."""
+    """The bytes of one stream on their way to its client. Whoever makes it calls `open` first and `close` last."""
 
     def __init__(self, protocol: Any, connection: socket.socket, *, stall_s: float) -> None:
         self._protocol = protocol
@@ -46,8 +45,8 @@ class BoundedStream:
             # The client has left.
             self._socket.close()
             raise Gone from None
-        self._looking = select.poll()
-        self._looking.register(self._socket, select.POLLOUT)
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLOUT)
         self._stall_s = stall_s
         self._unseen = 0
         self.sent_bytes = 0
@@ -56,7 +55,7 @@ class BoundedStream:
         self._transport = self._protocol.response_stream(status, headers)
 
     async def send(self, content: bytes) -> None:
-        """Returns when the content is on its way; Gone or Stalled when nobody takes it."""
+        """Returns once granian has the content; Gone or Stalled if the client does not read."""
         for start in range(0, len(content), _SLICE_BYTES):
             piece = content[start : start + _SLICE_BYTES] if len(content) > _SLICE_BYTES else content
             await self._until_taken()
@@ -69,22 +68,22 @@ class BoundedStream:
             self.sent_bytes += len(piece)
 
     async def _until_taken(self) -> None:
-        """Returns when the socket takes bytes, and has taken what was given before."""
+        """Returns once the socket has room, and has taken the bytes of earlier calls."""
         while True:
             if self._unseen >= _UNSEEN_BYTES:
                 await asyncio.sleep(_MOMENT_S)
                 self._unseen = 0
-            if self._looking.poll(0):
+            if self._poll.poll(0):
                 return
             await self._room()
-            # granian is woken by the same room, for what it still holds: that goes first.
+            # The same room wakes granian, whose bytes must leave first.
             self._unseen = _UNSEEN_BYTES
 
     async def until_gone(self) -> None:
         await self._protocol.client_disconnect()
 
     def cut(self) -> None:
-        """Ends the connection where it is: what was sent so far can't be taken for a whole answer."""
+        """Breaks the connection, so that the client can't take a part for the whole answer."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -106,24 +105,24 @@ class BoundedStream:
 
 
 class Streamed(Protocol):
-    """An answer that is sent as it is made: run once, and closed in any case."""
+    """An answer that is made while it is sent. The server calls `run` once, and `close` in any case."""
 
     @property
     def headers(self) -> list[tuple[str, str]]: ...
 
     async def run(self, outlet: BoundedStream) -> None:
-        """Returns when the stream has ended, however it did."""
+        """Returns when the stream has ended, for whatever reason."""
 
     def close(self) -> None: ...
 
 
 def socket_of(client: str, port: int) -> socket.socket:
-    """The connection of a client to our port, among this process's own; to be closed. Gone where it is not."""
+    """A copy of the socket between a client and our port, to be closed by the caller; Gone if there is none."""
     host, _, client_port = client.rpartition(":")
     wanted = (host.strip("[]"), int(client_port), port)
     for entry in os.listdir("/dev/fd"):  # noqa: PTH208 - a Path for each descriptor takes ten times as long
         if _ends_of(int(entry)) == wanted:
-            # Asked again of a descriptor of our own: the other one may be another connection's by now.
+            # Checked again on our copy: meanwhile the descriptor may belong to another connection.
             mine = socket.socket(fileno=os.dup(int(entry)))
             if _ends_of(mine.fileno()) == wanted:
                 return mine
@@ -132,17 +131,17 @@ def socket_of(client: str, port: int) -> socket.socket:
 
 
 def _ends_of(descriptor: int) -> tuple[str, int, int] | None:
-    """The peer's address and port, and our port; None for what is no connection."""
+    """The address and port of the peer, and our port; None if the descriptor is not a connection."""
     try:
         if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
             return None
-        looked_at = socket.socket(fileno=descriptor)
+        other = socket.socket(fileno=descriptor)
     except OSError:
         return None
     try:
-        host, client_port, *_ = looked_at.getpeername()
-        return host, client_port, looked_at.getsockname()[1]
+        host, client_port, *_ = other.getpeername()
+        return host, client_port, other.getsockname()[1]
     except (OSError, ValueError):
         return None
     finally:
-        looked_at.detach()
+        other.detach()

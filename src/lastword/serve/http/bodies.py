@@ -1,6 +1,7 @@
-"""The body of a request, all of it or none: what breaks off must not be written as if that were all.
+"""Reads the whole body of a request, or refuses it.
 
-granian does not say that a body broke off: it ends early. `12345` of which two bytes came would be the value 12.
+granian does not report a body that breaks off: the body just ends early. `12345`, cut after two bytes, would be
+written as the value 12.
 """
 
 from __future__ import annotations
@@ -18,21 +19,21 @@ _PASSED_OVER_S = 1.0
 
 
 async def whole(parts: Any, headers: Any) -> AsyncIterator[bytes]:
-    """The parts of a body, as granian gives them; Refused at the end of one that broke off."""
+    """The parts of a body as granian gives them; Refused at the end of a body that broke off."""
     size, empty = 0, 0
     async for part in parts:
         size += len(part)
         empty += not part
         yield part
     length = headers.get("content-length")
-    # Without a length it came in chunks. An empty part ends it; one more stands where a chunk was broken or never came,
-    # or where trailers were, for which nobody has a use.
+    # A body without a length comes in chunks, and an empty part ends it. A second empty part means a chunk that was
+    # broken or never came. Trailers give one too; nothing here needs trailers.
     if empty > 1 if length is None else size != int(length):
-        raise Refused("body_broken", "the body ended before its end")
+        raise Refused("body_broken", "the connection ended before the whole body had come")
 
 
 class Bodies:
-    """What all bodies together may take, from their first byte until their writes are acknowledged."""
+    """The bodies of all requests, whose memory is bounded from the first byte until the writes are acknowledged."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -40,12 +41,12 @@ class Bodies:
 
     @asynccontextmanager
     async def received(self, parts: AsyncIterable[bytes], headers: Any) -> AsyncIterator[bytes]:
-        """All of a body; Refused as soon as it is too long or too slow, or with others too much."""
+        """The whole body; Refused as soon as the body is too long or too slow, or all bodies together are too large."""
         most, length = self._limits.body_bytes, headers.get("content-length") or ""
-        # Only a client that waits with its body would read the answer before it has sent it all.
+        # Only a client that waits before it sends the body reads an answer that comes early.
         if headers.get("expect") and length.isdigit() and int(length) > most:
             raise _too_large(most)
-        # Grows in place: a body of one-byte parts costs no more than any other.
+        # A bytearray grows in place, so a body of one-byte parts costs no more than any other.
         body = bytearray()
         try:
             async with asyncio.timeout(self._limits.body_s):
@@ -55,8 +56,7 @@ class Bodies:
                     if len(body) > most:
                         raise _too_large(most)
                     if self._held_bytes > self._limits.waiting_bytes:
-                        message = "too much waits to be written already"
-                        raise Refused("too_many_writes", message)
+                        raise Refused("too_many_writes", "the bodies of waiting writes fill the memory for them")
         except TimeoutError:
             self._held_bytes -= len(body)
             raise Refused("body_too_slow", "the body did not come in time") from None
@@ -64,7 +64,7 @@ class Bodies:
             self._held_bytes -= len(body)
             raise
         received = bytes(body)
-        # Kept once while it is written.
+        # Frees the second copy while the first one is written.
         body.clear()
         try:
             yield received
@@ -77,10 +77,10 @@ def _too_large(most: int) -> Refused:
 
 
 async def pass_over(body: AsyncIterator[bytes], headers: Any) -> None:
-    """Reads what is left of a body that nobody wants: not for long, and not much of it.
+    """Reads and drops the rest of a body, for a second and a megabyte at most.
 
-    granian ends the connection of a client that is still sending when it is answered, and such a client may lose the
-    answer: it sees no reason, only that the connection broke.
+    Otherwise granian ends the connection of a client that is still sending. Such a client may lose the answer, and sees
+    only that the connection broke.
     """
     if headers.get("expect"):
         return

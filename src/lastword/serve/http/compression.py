@@ -1,4 +1,4 @@
-"""gzip, for answers that are long enough for it to pay and clients that take it."""
+"""gzip for long answers, to clients that accept it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import zlib
 from lastword.serve.http.answers import Answer
 from lastword.serve.http.etags import weak
 
-# Less than a few packets goes out as fast as it is.
+# A shorter answer fits in a few packets: compressing it would gain no time.
 _LEAST_BYTES = 8192
-# The first level takes a third of the time of the usual one, for a tenth more bytes.
+# Level 1 takes a third of the time of the default level, for a tenth more bytes.
 _LEVEL = 1
 # zlib's number for a stream in the format of gzip.
 _AS_GZIP = 16 + zlib.MAX_WBITS
@@ -26,7 +26,7 @@ def is_long(answer: Answer) -> bool:
 
 
 async def compressed(answer: Answer, accepted: str | None) -> Answer:
-    """A long answer as the client takes it; its tag is weak then, because the bytes are others."""
+    """The answer, compressed if the client accepts gzip. The entity tag is then weak, because the bytes differ."""
     headers = [*answer.headers, VARIES]
     if not takes_gzip(accepted):
         return answer._replace(headers=headers)
@@ -37,19 +37,19 @@ async def compressed(answer: Answer, accepted: str | None) -> Answer:
 
 
 class GzipParts:
-    """A long answer that is made part by part, compressed."""
+    """Compresses an answer that is made part by part."""
 
     def __init__(self) -> None:
         self._stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, _AS_GZIP)
 
     def compressed(self, part: bytes, *, is_last: bool) -> bytes:
-        """What can be sent after this part; some of it may come with the next one."""
+        """The bytes to send after this part; some bytes of the part may come with the next one."""
         done = self._stream.compress(part)
         return done + self._stream.flush() if is_last else done
 
 
 def takes_gzip(accepted: str | None) -> bool:
-    """Whether a list of codings like `br, gzip;q=0.5` has gzip, or all that it does not name, and wants it."""
+    """Whether an Accept-Encoding like `br, gzip;q=0.5` allows gzip, by its name or by `*`."""
     wanted = {}
     for part in (accepted or "").lower().split(","):
         name, _, quality = (piece.strip() for piece in part.partition(";"))

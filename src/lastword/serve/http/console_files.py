@@ -11,7 +11,7 @@ from lastword.serve.http.etags import file_tag, is_among
 from lastword.serve.http.queries import NoQuery
 from lastword.serve.http.requests import Request
 
-# The page runs and shows what comes from here, and nothing else: no script that stands in a value, say.
+# The page loads files only from this server, so a script inside a value never runs.
 _POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -32,7 +32,7 @@ _GUARDS: Headers = [
     ("referrer-policy", "no-referrer"),
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
-    # Asked for each time, and mostly answered with 304: a new version is seen at once, and never mixed with an old one.
+    # The browser asks each time, and mostly gets a 304. So it never mixes files of two versions.
     ("cache-control", "no-cache"),
 ]
 
@@ -53,7 +53,7 @@ class Console:
         return self.answer(name, request.headers.get("if-none-match"))
 
     def answer(self, name: str, if_none_match: str | None) -> Answer:
-        """The file; 304 where the asker has it already, Refused where there is none."""
+        """The file; 304 if the client already has it, Refused if the console has no such file."""
         file = self._files.get(name)
         if file is None:
             raise Refused("no_such_route", "the console has no such file", "its page is at /")

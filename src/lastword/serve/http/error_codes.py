@@ -15,7 +15,7 @@ class ErrorCode(NamedTuple):
     status: int
     # For people who read the documentation.
     meaning: str
-    # What to do, where the one who refuses does not say it better.
+    # What to do; a Refused may have a better hint.
     hint: str
 
 
@@ -32,8 +32,8 @@ ERROR_CODES: dict[str, ErrorCode] = {
     ),
     "bad_key": ErrorCode(
         400,
-        "The key is not one of this table's codec; or a put has a key that the codec can't read back.",
-        "write the key as this table's codec takes it",
+        "The table's codec can't encode this key, or could not read it back after a put.",
+        "write the key in the form of the table's codec",
     ),
     "bad_position": ErrorCode(400, "The text is not a position.", "a position is written like 0:18,1:5"),
     "bad_cursor": ErrorCode(
@@ -57,14 +57,16 @@ ERROR_CODES: dict[str, ErrorCode] = {
         "nothing was written; put it right and send all of it, each row on its own line (curl: --data-binary)",
     ),
     "body_broken": ErrorCode(
-        400, "The body ended before its end. Nothing was written.", "nothing was written: send it again"
+        400,
+        "The connection ended before the whole body had come. Nothing was written.",
+        "nothing was written: send it again",
     ),
     "unauthorized": ErrorCode(
         401,
-        "A token is missing, or is not one of the server's.",
-        "send one of the server's as the header  Authorization: Bearer TOKEN",
+        "The token is missing, or the server does not know it.",
+        "send a token of the server in the header  Authorization: Bearer TOKEN",
     ),
-    "forbidden": ErrorCode(403, "The token may read and not write.", "use one that may write"),
+    "forbidden": ErrorCode(403, "The token may only read.", "use a token that may write"),
     "cross_origin": ErrorCode(
         403,
         "A browser writes for a page of another address: `Origin` or `Sec-Fetch-Site` does not match `Host`.",
@@ -73,19 +75,19 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "bad_host": ErrorCode(
         403,
         "The header `Host` is not a loopback name.",
-        "ask for it as 127.0.0.1, or serve it with --token-file",
+        "use the address 127.0.0.1, or start the server with --token-file",
     ),
     "no_such_route": ErrorCode(
         404,
         "Nothing is served at this path.",
-        "what is served is listed at /tables; a row is at /tables/NAME/rows/KEY",
+        "the tables are listed at /tables; a row is at /tables/NAME/rows/KEY",
     ),
-    "no_such_table": ErrorCode(404, "No table of this name is served.", "those served are at /tables"),
+    "no_such_table": ErrorCode(404, "The server has no table of this name.", "the tables are listed at /tables"),
     "no_such_topic": ErrorCode(
         404,
         "The cluster has no topic of this name, or does not show it to this server. A new topic is seen after some "
         "seconds.",
-        "those that it shows to this server are at /cluster",
+        "the topics that this server sees are at /cluster",
     ),
     "key_not_found": ErrorCode(404, "The table has no row of this key.", "keys are percent-encoded"),
     "method_not_allowed": ErrorCode(405, "The path does not take this method; `Allow` says which it takes.", ""),
@@ -93,23 +95,25 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "not_local": ErrorCode(
         409,
         "Topics are compacted only on a local cluster of the server's home.",
-        "compact it where its owner is, with  lastword topic compact",
+        "run  lastword topic compact  on the machine of the cluster",
     ),
     "not_compacted": ErrorCode(
         409,
         "The `cleanup.policy` of the topic is not `compact`.",
         "change it with  lastword topic alter NAME --set cleanup.policy=compact",
     ),
-    "already_running": ErrorCode(409, "A topic is being compacted; only one is at a time.", "wait until it is done"),
+    "already_running": ErrorCode(
+        409, "Another compaction is running; the server runs one at a time.", "wait until it has ended"
+    ),
     "too_large": ErrorCode(
         409,
-        "The topic has more than 2,000,000 records or 1 GiB: `lastword topic compact` does it.",
+        "The topic has more than 2,000,000 records or 1 GiB. `lastword topic compact` has no such limit.",
         "compact it with  lastword topic compact NAME",
     ),
     "topic_changed": ErrorCode(
         409,
-        "A write: the topic of this table was deleted, or another one was made under its name.",
-        "read the row to see whether it was written all the same; send it again when the table shows the topic",
+        "A write: the topic of this table was deleted, or created again.",
+        "read the row, because the write may have succeeded; write again once the table is ready",
     ),
     "position_gone": ErrorCode(
         410,
@@ -117,9 +121,9 @@ ERROR_CODES: dict[str, ErrorCode] = {
         "read the rows again, and go on from their position",
     ),
     "body_too_large": ErrorCode(413, "The body is longer than the limit.", "rows can be sent in several bodies"),
-    "value_too_large": ErrorCode(413, "The topic does not take a value of this size.", "make it smaller"),
+    "value_too_large": ErrorCode(413, "The topic does not take a value of this size.", "send a smaller value"),
     "key_too_long": ErrorCode(414, "The key is longer than the limit.", "use a shorter key"),
-    "query_too_long": ErrorCode(414, "The query is longer than the limit.", "ask for less at a time"),
+    "query_too_long": ErrorCode(414, "The query is longer than the limit.", "send a shorter query"),
     "internal": ErrorCode(500, "The server made a mistake; its log says more.", "see the server's log"),
     "write_failed": ErrorCode(502, "The cluster refused the write.", "ask the owner of this server"),
     "cluster_unreachable": ErrorCode(
@@ -131,9 +135,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
         "send it again when all brokers run; ask the cluster's owner",
     ),
     "too_many_writes": ErrorCode(503, "Too many writes wait for the cluster.", _SEND_AGAIN),
-    "not_ready": ErrorCode(
-        503, "There is nothing right to show yet, or the cluster is away when a topic is to be compacted.", _ASK_AGAIN
-    ),
+    "not_ready": ErrorCode(503, "The table can't be read yet, or the cluster does not answer.", _ASK_AGAIN),
     "too_many_unsent": ErrorCode(
         503,
         "Too many large answers wait for their clients to read them; `Retry-After` says when to ask again.",
@@ -143,7 +145,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "too_many_streams": ErrorCode(503, "Too many change streams are open.", "ask again later"),
     "fell_behind": ErrorCode(
         503,
-        "In a stream: more changes came than the server keeps for a slow reader.",
+        "In a stream: the client reads slowly, and the server no longer keeps its next changes.",
         "go on from the last id, and read faster",
     ),
     "table_failed": ErrorCode(503, "The table failed and can't recover without help.", "see the server's log"),

@@ -1,4 +1,4 @@
-"""The query parameters that routes take: one Struct for each set of them, and how a query is read."""
+"""The query parameters of routes, one Struct for each set, and the parser of a query."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class AllChangesQuery(ChangesQuery, frozen=True):
 
 
 def parsed(query: str, shape: type[_Query], limits: Limits) -> _Query:
-    """The parameters; Refused for a name that the shape does not have: a misspelt one must not pass in silence."""
+    """The parameters; Refused for a name that the route does not have, so that no misspelt name is ignored."""
     if len(query) > limits.query_bytes:
         raise Refused("query_too_long", f"the query has more than {limits.query_bytes} bytes")
     names = shape.__struct_fields__
@@ -59,7 +59,7 @@ def parsed(query: str, shape: type[_Query], limits: Limits) -> _Query:
         name, _, text = part.partition("=")
         if name not in names:
             hint = f"this path takes: {', '.join(sorted(names)) or 'none'}"
-            raise Refused("bad_query", f"no parameter {name[:60]!r} here", hint)
+            raise Refused("bad_query", f"this path has no parameter {name[:60]!r}", hint)
         if name in parameters:
             raise Refused("bad_query", f"{name} is given twice", "keep one of them")
         parameters[name] = _decoded(name, text)
@@ -70,7 +70,7 @@ def _decoded(name: str, text: str) -> str:
     try:
         if _BAD_ESCAPE.search(text):
             raise ValueError
-        # Where a space may be a plus, as forms write it.
+        # A plus is a space, as forms write it.
         return unquote_to_bytes(text.replace("+", " ")).decode()
     except ValueError:
         hint = "write a % as %25, a space as %20, and so on"

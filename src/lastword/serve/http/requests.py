@@ -11,13 +11,13 @@ from lastword.serve.http.unsent_answers import Hold
 
 class Request(NamedTuple):
     method: str
-    # Decoded, as routes.py says.
+    # Decoded: see routes.py.
     path: str
-    # As it was sent.
+    # Still percent-encoded.
     query: str
     headers: RequestHeaders
     body: AsyncIterable[bytes]
     # Returns when the client has left.
     gone: Callable[[], Awaitable[object]]
-    # Of the service's `unsent`; whoever asks releases it when the answer was taken.
+    # The memory that the answer takes; the server releases it once the client has read the answer.
     hold: Hold

@@ -1,9 +1,9 @@
-"""What a row of the table of routes is, and finding the row of a request.
+"""A row of the table of routes, and the router that finds the row of a request.
 
-The path comes decoded: granian's fast interface gives no other. It puts U+FFFD where bytes were not UTF-8, so a path
-with that character is refused: it may stand for another key than the one meant. Nothing here resolves `..` or `//`, and
-no part of a path ever names a file: a name is looked up among those that are known, and the rest is a key. An empty
-name is no name: `/tables//rows` and `/tables/` are no routes.
+The path comes decoded: granian's fast interface gives no other. granian replaces bytes that are not UTF-8 by U+FFFD, so
+a path with that character is refused: it could name another key. Nothing here resolves `..` or `//`, and no part of a
+path becomes the name of a file: names are looked up among the known names, and the rest is a key. A name is never
+empty: `/tables//rows` and `/tables/` are no routes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lastword.serve.http.queries import NoQuery
 
 # (request, query, *names in the path) -> the answer, or a stream to be run
 Handler = Callable[..., Awaitable[Answer | Streamed]]
-# Of the methods that routes take; requests with others are counted together.
+# The methods that routes take. The metrics count all other methods together.
 METHODS = frozenset({"GET", "HEAD", "PUT", "DELETE", "POST"})
 # A key and the name of a file may contain slashes: they are the rest of the path.
 _REST = ("key", "file")
@@ -32,9 +32,9 @@ _Parts_contra = TypeVar("_Parts_contra", contravariant=True)
 
 
 class Access(enum.Enum):
-    """What a token must allow where the server has tokens; a write is also refused for pages of other sites."""
+    """What the token of a request must allow, on a server with tokens."""
 
-    # Load balancers ask for it, and a browser before its user has given a token: it shows nothing that needs one.
+    # Without a token: for load balancers, and for a browser whose user has not entered a token yet.
     OPEN = "open"
     READ = "read"
     WRITE = "write"
@@ -65,7 +65,7 @@ class Route(Generic[_Parts_contra]):
     handler: Callable[[_Parts_contra], Handler]
     # For the documentation: the first sentence is the summary.
     doc: str
-    # Of a guest: what OpenAPI says of it, by media type.
+    # The Struct of the answer; a guest may give the content of OpenAPI by media type.
     answer: type[Struct] | Content | Mapping[str, Any]
     query: type[Struct] = NoQuery
     access: Access = Access.READ
@@ -82,7 +82,7 @@ class Bound(NamedTuple):
 
     route: Route[Any]
     handler: Handler
-    # Of a request without a query.
+    # The parameters of a request without a query.
     no_query: Struct
 
 
@@ -95,13 +95,13 @@ class Endpoint:
     methods: Mapping[str, Bound]
 
     def bound(self, method: str) -> Bound:
-        """The route of a method; Refused, with the methods that there are, for another one."""
+        """The route of a method; for any other method Refused, with the allowed ones."""
         found = self.methods.get(method)
         if found is None:
             allowed = ", ".join(self.methods)
             raise Refused(
                 "method_not_allowed",
-                f"{method[:20]} is not for this path",
+                f"this path does not take the method {method[:20]}",
                 f"use {allowed}",
                 [("allow", allowed)],
             )
@@ -134,9 +134,9 @@ class Router:
             self._add(path, _endpoint(rows, parts))
 
     def match(self, path: str) -> Match:
-        """The endpoint of a decoded path and the names in it; Refused where there is none."""
+        """The endpoint of a decoded path, and the names in the path; Refused if no route has the path."""
         if "\ufffd" in path:
-            raise Refused("bad_path", "the path is not UTF-8, or has the character U+FFFD, which stands for that")
+            raise Refused("bad_path", "the path is not UTF-8, or has the character U+FFFD")
         parts = path.split("/", 4)
         count = len(parts)
         if count > 2 and parts[2] and not parts[0]:
@@ -156,7 +156,7 @@ class Router:
         raise Refused("no_such_route", "nothing is served at this path")
 
     def is_short(self, path: str) -> bool:
-        """Whether a path, also one that names nothing, is below that of a table with short routes."""
+        """Whether the path begins with a table that has short routes, even if no route has the path."""
         root, _, rest = path.partition("/")
         return not root and rest.partition("/")[0] in self._short
 
@@ -184,7 +184,7 @@ class Router:
 
 
 def first_segments(routes: Iterable[Route[Any]]) -> frozenset[str]:
-    """The first words of paths: a table of such a name can't have short routes."""
+    """The first segments of all paths: a table of such a name can't have short routes."""
     return frozenset(route.path.split("/")[1] for route in routes if not route.is_short)
 
 

@@ -20,7 +20,7 @@ from lastword.core.errors import BadInput
 from lastword.serve.http.answers import Refused
 
 _LEAST_LETTERS = 16
-# What may stand in a header without being quoted.
+# The characters that a header may have without quotes.
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 
 
@@ -30,20 +30,20 @@ class Tokens:
         self._writing = [_digest(token) for token in writing]
 
     def check(self, authorization: str | None, *, writing: bool) -> None:
-        """Refused, unless the header has a token for this."""
+        """Refused unless the header has a token that allows the request."""
         kind, _, token = (authorization or "").partition(" ")
         given = _digest(token.strip() if kind.lower() == "bearer" else "")
-        # Each is compared, in constant time, so that the time taken tells nothing about any of them.
+        # Compares all tokens, each in constant time, so that the time of the answer reveals nothing.
         may_read = sum(hmac.compare_digest(given, known) for known in self._reading) > 0
         may_write = sum(hmac.compare_digest(given, known) for known in self._writing) > 0
         if not may_read:
             raise Refused(
                 "unauthorized",
-                "this token is not known here" if authorization else "this needs a token",
+                "the server does not know this token" if authorization else "the request needs a token",
                 headers=[("www-authenticate", "Bearer")],
             )
         if writing and not may_write:
-            raise Refused("forbidden", "this token may read and not write")
+            raise Refused("forbidden", "this token may only read")
 
 
 def read_tokens(file: Path) -> list[tuple[str, str]]:

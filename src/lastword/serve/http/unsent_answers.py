@@ -1,10 +1,10 @@
-"""Large answers that their clients have not taken yet: what all of them together may keep in memory."""
+"""The memory that large answers take until their clients have read them, bounded for all answers together."""
 
 from __future__ import annotations
 
 from lastword.serve.http.answers import Refused
 
-# What is longer is given to a client as it takes it, and counted. A connection has at most one answer that is shorter.
+# An answer from this size on is sent as the client reads it, and counted. A connection has at most one shorter answer.
 LARGE_BYTES = 256 * 1024
 
 
@@ -19,7 +19,7 @@ class Unsent:
         return Hold(self)
 
     def take(self, size: int) -> None:
-        """Refused when others hold so much already; an answer beside which nothing is held may have any size."""
+        """Refused when other answers leave too little room; a single answer may have any size."""
         if self._held_bytes and self._held_bytes + size > self._most_bytes:
             raise too_many_unsent()
         self._held_bytes += size
@@ -29,14 +29,14 @@ class Unsent:
 
 
 class Hold:
-    """What the answer to one request holds, from the moment it is made until it was taken; to be released."""
+    """The memory of one answer, from its making until `release`, once the client has read it."""
 
     def __init__(self, unsent: Unsent) -> None:
         self._unsent = unsent
         self._size = 0
 
     def resize(self, size: int) -> None:
-        """Holds this much instead of what was held before; Refused, and nothing is held, when it is too much."""
+        """Changes the size of the answer; Refused, and nothing is held, when there is too little room."""
         self.release()
         if size >= LARGE_BYTES:
             self._unsent.take(size)
