@@ -16,7 +16,7 @@ def test_a_table_that_is_rebuilt_and_one_that_waits_for_space_are_named_with_the
             "total": 5000,
             "seconds_left": None,
         },
-        "odd": {"state": "failed", "why": "no space is left on the disk: the replica continues when there is some"},
+        "odd": {"state": "failed", "why": "no space is left on the disk: the replica continues once there is space"},
     }
 
     def answer(route: Route) -> None:
@@ -36,7 +36,7 @@ def test_a_table_that_is_rebuilt_and_one_that_waits_for_space_are_named_with_the
         expect(wrong).to_contain_text("The copy on the server's disk was damaged: it is built again from Kafka.")
         expect(wrong).to_contain_text("Its rows can't be read until the rebuild is complete.")
         expect(wrong).to_contain_text("The table odd has failed: its rows are not updated any more.")
-        expect(wrong).to_contain_text("No space is left on the disk: the replica continues when there is some.")
+        expect(wrong).to_contain_text("No space is left on the disk: the replica continues once there is space.")
         expect(page.locator("[data-part='table:users']")).to_have_attribute("data-state", "rebuilding")
         assert violations(page) == []
     finally:

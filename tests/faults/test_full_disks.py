@@ -64,7 +64,7 @@ def test_a_table_on_a_full_disk_goes_on_when_there_is_space_again_and_has_lost_n
         standing = json_answer(made.url, "/tables/users")[1]
         position = Position.parse(standing["position"])
         assert standing["state"] == "failed"
-        assert standing["why"] == "no space is left on the disk: the replica continues when there is some"
+        assert standing["why"] == "no space is left on the disk: the replica continues once there is space"
         assert standing["lag"] == sum(end - position.get(partition, 0) for partition, end in ends.items()) > 0
         assert json_answer(made.url, "/ready")[0] == 503
         shown = {row.key: len(row.value) + 2 for row in replica.scan()}

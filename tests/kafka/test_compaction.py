@@ -266,7 +266,7 @@ def test_a_setting_that_someone_changes_meanwhile_is_left_to_them_and_noted(
     compaction = compact_topic(connection, topic_name, home=tmp_path, at_step=someone_else)
 
     assert set_on_topic(connection, topic_name) == {"cleanup.policy": "compact", "segment.ms": "77000"}
-    assert compaction.notes == (f"{topic_name}: segment.ms was changed by someone else to 77000: left so",)
+    assert compaction.notes == (f"{topic_name}: someone else changed segment.ms to 77000: that value stays",)
 
 
 @pytest.mark.parametrize("interrupted_at", ["alter", "nudge", "abort", "wait"])

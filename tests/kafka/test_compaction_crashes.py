@@ -128,7 +128,7 @@ def test_a_setting_that_someone_changed_since_stays_and_is_told(
     assert set_on_topic(connection, topic_name) == {"cleanup.policy": "compact", "segment.ms": "77000"}
     assert told == [
         f"{topic_name}: min.cleanable.dirty.ratio put back from 0.0 to the default",
-        f"{topic_name}: segment.ms was changed by someone else to 77000: left so",
+        f"{topic_name}: someone else changed segment.ms to 77000: that value stays",
         (
             f"{topic_name}: readers of uncommitted data may see records under __lastword_nudge that the interrupted "
             f"compaction left: remove them with  lastword topic compact {topic_name}"

@@ -61,10 +61,10 @@ def failed_state(failure: LastwordError, *, watches_end: bool) -> State:
     """The state until the next try."""
     if isinstance(failure, DiskFull):
         why = f"{failure}; the replica then continues by itself"
-        public = "no space is left on the disk: the replica continues when there is some"
+        public = "no space is left on the disk: the replica continues once there is space"
     else:
         why = f"{failure}; it tries again by itself"
-        public = "the replica can't continue now, and tries again: the server's own output says why"
+        public = "the replica can't continue now, and tries again: see the server's log"
     return State(name="failed", why=why, public_why=public, watches_end=watches_end)
 
 
@@ -72,7 +72,7 @@ def damaged_too_often(folder: Path, last: str | None) -> State:
     return State(
         name="failed",
         why=f"its store in {folder} was damaged {MOST_DAMAGES} times within an hour (the last time: {last}): "
-        "check the disk, then open it again; by itself it tries again when the hour is over",
+        "check the disk, then open the replica again; otherwise the replica tries again after the hour",
         public_why=f"its store was damaged {MOST_DAMAGES} times within an hour: check the server's disk, "
         "then start it again",
     )

@@ -71,14 +71,14 @@ def _up_parser() -> argparse.ArgumentParser:
         "--from",
         dest="begin",
         choices=["earliest", "latest"],
-        help="where the pipeline begins if it can't go on where it was: see  lastword run --help",
+        help="where the pipeline begins if it can't continue: see  lastword run --help",
     )
     return made
 
 
 def up(args: argparse.Namespace) -> int:
     if args.cluster_only and (args.http_port, args.rate, args.begin) != (None, None, None):
-        raise BadInput("--http-port, --rate and --from are about what --cluster-only leaves out: give one or the other")
+        raise BadInput("--http-port, --rate and --from have no effect with --cluster-only: leave out one or the other")
     if not args.cluster_only and find_spec("pyspark") is None:
         note("pyspark is not installed, so only the cluster is started: pip install 'lastword[spark]'  for the rest")
         args.cluster_only = True

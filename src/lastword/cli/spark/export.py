@@ -21,15 +21,15 @@ lastword export user-profiles s3a://bucket/users --format csv --at 2026-03-01T12
 def parser(verb: str) -> argparse.ArgumentParser:
     made = options.verb_parser(
         verb,
-        "Writes a table, as it is at a position, to a folder, by Spark. The folder's _lastword.json says which topic, "
-        "position and how many rows; it is written last, so a folder without it is no whole export.",
+        "Writes a table at a position to a folder, by Spark. The file _lastword.json in the folder has the topic, the "
+        "position and the number of rows. It is written last: a folder without it is not a whole export.",
         _EXAMPLE,
         export,
     )
     made.add_argument("topic")
     made.add_argument("path", help="a folder, or a URL that Spark can write to")
     made.add_argument("--format", choices=["parquet", "delta", "csv", "jsonl"], required=True)
-    made.add_argument("--overwrite", action="store_true", help="replace the export that is there")
+    made.add_argument("--overwrite", action="store_true", help="replace the export in the folder")
     spark_options.add_at(made, "the table as it was")
     made.add_argument("--raw", action="store_true", help="one column `value` instead of one for each field of it")
     made.add_argument(

@@ -33,9 +33,9 @@ def parser(verb: str) -> argparse.ArgumentParser:
     made = options.verb_parser(
         verb,
         "Answers a query in Spark SQL. Every topic is a table (in backquotes if its name has dashes or dots) with the "
-        "columns key, one for each field of the JSON values, partition, offset, timestamp, headers, decode_error. Only "
-        "what the query names is read, each topic at the position where it ended then; nothing is written, no code is "
-        "run, and files are read with --allow-files only.",
+        "columns key, one for each field of the JSON values, partition, offset, timestamp, headers, decode_error. The "
+        "query reads only the topics that it names, each up to its end at the start. It writes nothing, runs no code, "
+        "and reads files only with --allow-files.",
         _EXAMPLE,
         sql,
     )
@@ -47,7 +47,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
         type=options.count_argument,
         help=f"the most rows to show (default: {SHOWN_ROWS} in a table, else all)",
     )
-    spark_options.add_at(made, "the topic (of a query that reads one) as it was")
+    spark_options.add_at(made, "for a query of one topic: read the topic as it was")
     made.add_argument(
         "--schema",
         action="append",
@@ -116,7 +116,7 @@ def _print_as_table(rows: DataFrame, limit: int) -> None:
 
 def _form(args: argparse.Namespace) -> str:
     if args.json and args.format not in (None, "jsonl"):
-        raise BadInput(f"--json and --format {args.format}: give one of them")
+        raise BadInput(f"--json and --format {args.format} differ: use only one of these options")
     return "jsonl" if args.json else args.format or "table"
 
 

@@ -31,21 +31,23 @@ lastword board --create"""
 def parser(verb: str) -> argparse.ArgumentParser:
     made = options.verb_parser(
         verb,
-        "The board of the teams: badges, lag, actions, processed and flagged users, and how fast they grow; by badges, "
-        "then by actions, then by name. On a terminal it is drawn again every second until Ctrl-C, in a pipe it is "
-        "printed once. It only reads: `lastword serve --board` keeps what was counted in board_state. A value that is "
-        "not known is shown as `-`, and `reset` marks a team whose counters went back.",
+        "The board of the teams: badges, lag, actions, processed and flagged users, and their rates, in the order of "
+        "badges, then actions, then names. On a terminal the board is drawn every second until Ctrl-C; in a pipe it "
+        "is printed once. The verb only reads: `lastword serve --board` keeps the counts in board_state. `-` is an "
+        "unknown value, and `reset` marks a team whose counters went back.",
         _EXAMPLE,
         board,
     )
     made.add_argument("--once", action="store_true", help="print it once, on a terminal too")
     made.add_argument(
-        "--refused", action="store_true", help="what was refused instead: by team and reason, and the last records"
+        "--refused",
+        action="store_true",
+        help="show the refused records instead: counts by team and reason, and the last records",
     )
     made.add_argument(
         "--create",
         action="store_true",
-        help="first make the topics new_users, actions and team_stats where they are missing, as teams need them",
+        help="first create those of the topics new_users, actions and team_stats that are missing",
     )
     options.add_json(made)
     options.add_connection(made)

@@ -60,11 +60,14 @@ class ClusterSample(Struct, frozen=True):
 
 
 class ClusterAnswer(Struct, frozen=True, kw_only=True):
-    """The cluster as it was seen last. Each guest of the server adds a field of its name: whether it is present."""
+    """The cluster at the last look. Each guest of the server adds a field of its name: whether it is present."""
 
-    at: Annotated[TimeMs | None, Meta(description="When it was so, in ms; null before it was seen.")]
-    state: Annotated[Literal["connecting", "connected", "away"], Meta(description="away: all is as it was at `at`.")]
-    why: Annotated[str | None, Meta(description="What is not known, and what to do about it.")]
+    at: Annotated[TimeMs | None, Meta(description="When the cluster was asked, in ms; null before the first answer.")]
+    state: Annotated[
+        Literal["connecting", "connected", "away"],
+        Meta(description="away: the cluster does not answer; all is of the time `at`."),
+    ]
+    why: Annotated[str | None, Meta(description="What is unknown, why, and what to do.")]
     cluster_id: str | None
     is_local: Annotated[bool | None, Meta(description="Whether it lives in this server's home.")]
     brokers: list[BrokerAddress]

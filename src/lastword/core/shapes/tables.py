@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from lastword.core.shapes.field_types import Count, PositionText, Rate
 
 CodecName = Annotated[str, Meta(extra_json_schema={"enum": ["string", "json", "bytes", "int"]})]
-_NOT_YET = "null while there is nothing right to show."
+_NOT_YET = "null while the table can't be read."
 
 
 class TableStatus(Struct, frozen=True, kw_only=True):

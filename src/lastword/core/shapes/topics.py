@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from lastword.core.shapes.field_types import Count, Rate, TimeMs
 
-_Counted = Annotated[Count | None, Meta(description="As it was counted last.")]
+_Counted = Annotated[Count | None, Meta(description="By the last count.")]
 _HISTORY = "A sample every 10 s, of the last hour, the oldest first."
 # One each ten seconds, for an hour.
 MOST_SAMPLES = 360
@@ -43,7 +43,7 @@ class TopicCensus(Struct, frozen=True, kw_only=True):
     records: Count
     live_keys: Count
     tombstones: Count
-    obsolete: Annotated[Count | None, Meta(description="null where the topic is not compacted, or that is not known.")]
+    obsolete: Annotated[Count | None, Meta(description="null if the topic is not compacted, or if that is not known.")]
     obsolete_share: Rate | None
     duplicate_factor: Rate | None
     tombstone_share: Rate | None
@@ -62,8 +62,11 @@ class CompactionStatus(Struct, frozen=True, kw_only=True):
     state: Literal["running", "done", "failed"]
     began: TimeMs
     ended: TimeMs | None
-    step: Annotated[str | None, Meta(description="The step it is in, or was in last.")]
-    why: Annotated[str | None, Meta(description="What failed, why it is not smaller, or which records of ours stay.")]
+    step: Annotated[str | None, Meta(description="The current step, or the last one.")]
+    why: Annotated[
+        str | None,
+        Meta(description="The failure, why the topic is not smaller, or where records of the compaction stay."),
+    ]
     before: TopicSize
     after: TopicSize | None
 
@@ -91,16 +94,16 @@ class TopicAnswer(Struct, frozen=True, kw_only=True):
     tables: list[str]
     settings: Annotated[
         dict[str, TopicSetting] | None,
-        Meta(description="Those about compaction and those that were set; null without the right to read them."),
+        Meta(description="Settings about compaction, and settings of the topic; null without the right to read them."),
     ]
     bytes: Count | None
     partitions: list[PartitionStatus]
-    census: Annotated[TopicCensus | None, Meta(description="What was counted last: records that are really there.")]
-    census_why: Annotated[str | None, Meta(description="Why there is none, or no newer one.")]
+    census: Annotated[TopicCensus | None, Meta(description="The result of the last count of the records.")]
+    census_why: Annotated[str | None, Meta(description="Why there is no count, or no newer one.")]
     rows: dict[str, Count | None]
     at: TimeMs
     state: Literal["connected", "away"]
-    why: Annotated[str | None, Meta(description="What is not known, and what to do about it.")]
+    why: Annotated[str | None, Meta(description="What is unknown, why, and what to do.")]
     records_per_s: Rate | None
-    compaction: Annotated[CompactionStatus | None, Meta(description="The last that was asked for here.")]
+    compaction: Annotated[CompactionStatus | None, Meta(description="The last compaction that this server ran.")]
     history: Annotated[list[TopicSample], Meta(description=_HISTORY, max_length=MOST_SAMPLES)]

@@ -159,7 +159,9 @@ def put_back(admin: AdminClient, entry: JournalEntry) -> PutBack:
         if value == change.during:
             restored.append(f"{entry.topic}: {name} put back from {value} to {change.before or 'the default'}")
         elif value != change.before:
-            left_alone.append(f"{entry.topic}: {name} was changed by someone else to {value or 'the default'}: left so")
+            left_alone.append(
+                f"{entry.topic}: someone else changed {name} to {value or 'the default'}: that value stays"
+            )
             continue
         # Written even if the broker already shows the old value: the broker may lag behind.
         back[name] = change.before

@@ -137,7 +137,7 @@ class Compacting:
 
 
 def not_local() -> Refused:
-    return Refused("not_local", "the cluster is not a local one of this server's home")
+    return Refused("not_local", "only a local cluster in this server's home can be compacted over HTTP")
 
 
 def _done(begun: CompactionStatus, done: Compaction) -> CompactionStatus:

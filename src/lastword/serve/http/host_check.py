@@ -30,7 +30,7 @@ def check_plain(query: str, headers: RequestHeaders) -> None:
 def check_host(host: str | None, names: Collection[str]) -> None:
     # A page can't set the header Host. So a foreign name that resolves to this machine shows in the header.
     if host is not None and _PORT.sub("", host.lower()) not in names:
-        raise Refused("bad_host", "without tokens this server answers to its own names only")
+        raise Refused("bad_host", "a server without tokens accepts only its own names in the header Host")
 
 
 def check_origin(headers: RequestHeaders) -> None:

@@ -64,7 +64,7 @@ class PositionWaits:
             raise Refused(
                 "position_not_reached",
                 f"the table {table.name} is at {table.replica.position or 'no position yet'}, not yet at {wanted}",
-                f"ask again, or look at its state: /tables/{table.name}",
+                f"ask again, or read its status at /tables/{table.name}",
             )
 
     async def _look(self) -> None:

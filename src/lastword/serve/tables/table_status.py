@@ -16,7 +16,7 @@ from lastword.serve.tables.served_table import ServedTable
 # The replica's own messages may name folders and addresses, which HTTP clients must not see.
 _WHY = {
     "connecting": "the cluster does not answer, or the topic is missing: the server keeps trying",
-    "failed": "it can't go on by itself: the server's own output says why",
+    "failed": "the table can't recover without help: see the server's log",
     "rebuilding": "the copy on the server's disk was damaged: the server rebuilds it from Kafka",
 }
 

@@ -135,14 +135,14 @@ def put_of(key: bytes, body: bytes, key_codec: Codec, codec: Codec) -> Write:
     try:
         key_codec.checked_key(key)
     except BadInput as refusal:
-        raise Refused("bad_key", str(refusal), "DELETE takes it, to remove a row that is there") from None
+        raise Refused("bad_key", str(refusal), "DELETE accepts such a key, to remove an existing row") from None
     try:
         # The codec json gives its input back unchecked, so it is checked here.
         value = codec.to_json(body) if codec.name == "json" else codec.from_json(body)
     except BadInput as refusal:
         raise Refused("bad_value", str(refusal)) from None
     if not readable_by(codec)(value):
-        raise Refused("bad_value", "nobody could read it back: a number in it is out of range, say")
+        raise Refused("bad_value", "the codec can't read this value back: is a number out of range?")
     return Write(_checked(key), value)
 
 
