@@ -45,13 +45,13 @@ class PartitionProgress(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def from_json(text: bytes) -> PartitionProgress:
         """ValueError for a text that is damaged, or of another format."""
         # The format first: only this field is the same in every format.
-        written = from_json_text(text, _WrittenFormat)
+        written = from_json_text(text, _ProgressFormat)
         if written.format != _FORMAT:
             raise ValueError(f"it has format {written.format}, and this version knows {_FORMAT}")
         return from_json_text(text, PartitionProgress)
 
 
-class _WrittenFormat(Struct, frozen=True):
+class _ProgressFormat(Struct, frozen=True):
     format: int
 
 
