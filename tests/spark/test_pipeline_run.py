@@ -14,8 +14,6 @@ from confluent_kafka import TopicPartition
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-import lastword.pipeline.running.batch_frames
-import lastword.pipeline.running.driver
 from lastword.core.errors import BadInput, SourceGap, TakenOver
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
@@ -23,9 +21,10 @@ from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
 from lastword.kafka.topics.topic_description import list_topics
 from lastword.pipeline.plan.plan import Pipeline
+from lastword.pipeline.running.batch_frames import BatchSteps
 from lastword.pipeline.running.commit_task import CommitTask
 from lastword.pipeline.running.driver import PipelineRun
-from lastword.pipeline.running.source import SourceTask
+from lastword.pipeline.running.source import BatchLimits, SourceTask
 from support import faulty_tasks
 from support.faulty_tasks import BreaksOff, IsKilled, LosesItsReport, RunsTwice
 from support.pipelines import (
@@ -129,12 +128,10 @@ def test_work_that_several_tasks_shared_is_in_every_later_status(
 
 
 def test_many_records_are_a_task_for_each_partition_and_batches_are_bounded(
-    spark: SparkSession, connection: Connection, plan: Pipeline, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, connection: Connection, plan: Pipeline
 ) -> None:
-    monkeypatch.setattr(lastword.pipeline.running.driver, "_FEW_RECORDS", 1)
-    monkeypatch.setattr(lastword.pipeline.running.driver, "_BATCH_RECORDS", 40)
     produce(connection, plan, [*map(some_user, range(300)), *BAD])
-    with running(spark, plan):
+    with running(spark, plan, limits=BatchLimits(partition_records=40, one_task_records=1)):
         eventually(lambda: settled(connection, plan), within_s=60)
         # One record has a share, and the other two partitions have none.
         for number in range(300, 303):
@@ -173,7 +170,7 @@ def test_a_source_that_was_made_again_is_an_error_with_a_choice(
     create_topic(connection, plan.source.topic, partitions=3, settings={"cleanup.policy": "delete"})
     produce(connection, plan, [*map(some_user, range(200))])
 
-    with pytest.raises(SourceGap, match=r"was deleted and made again.*--from latest"):
+    with pytest.raises(SourceGap, match=r"was deleted and created again.*--from latest"):
         PipelineRun(spark, plan).run()
     with running(spark, plan, choice="latest"):
         eventually(lambda: status(connection, plan)["lag"] == 0, within_s=60)
@@ -199,12 +196,10 @@ def test_a_task_that_loses_its_report_or_runs_twice_changes_nothing(
     spark: SparkSession,
     connection: Connection,
     plan: Pipeline,
-    monkeypatch: pytest.MonkeyPatch,
     task: type[CommitTask],
 ) -> None:
-    monkeypatch.setattr(lastword.pipeline.running.batch_frames, "CommitTask", task)
     produce(connection, plan, [*map(some_user, range(300)), *BAD])
-    with running(spark, plan):
+    with running(spark, plan, steps=BatchSteps(commit=task)):
         eventually(lambda: settled(connection, plan), within_s=60)
         produce(connection, plan, [*map(some_user, range(300, 400))])
         eventually(lambda: settled(connection, plan), within_s=60)
@@ -218,12 +213,10 @@ def test_a_reader_that_fails_after_some_records_loses_none(
     spark: SparkSession,
     connection: Connection,
     plan: Pipeline,
-    monkeypatch: pytest.MonkeyPatch,
     reader: type[SourceTask],
 ) -> None:
-    monkeypatch.setattr(lastword.pipeline.running.batch_frames, "SourceTask", reader)
     produce(connection, plan, [*map(some_user, range(20_000))])
-    with running(spark, plan):
+    with running(spark, plan, steps=BatchSteps(read=reader)):
         eventually(lambda: settled(connection, plan), within_s=60)
 
     assert status(connection, plan)["generation"] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow
 from pyspark.sql import DataFrame, SparkSession
@@ -17,17 +18,33 @@ from lastword.spark.session.client_settings import portable
 from lastword.spark.session.session import connection_of
 
 
+@dataclass(frozen=True, kw_only=True)
+class BatchSteps:
+    """The first and the last step of a task, between which Spark evaluates the rules. They travel to the workers."""
+
+    read: type[SourceTask] = SourceTask
+    commit: type[CommitTask] = CommitTask
+
+
 class BatchFrames:
     """The frames of one takeover, each made at its first use."""
 
     def __init__(
-        self, spark: SparkSession, plan: Pipeline, counters: tuple[Counter, ...], *, taken: Taken, owner: str
+        self,
+        spark: SparkSession,
+        plan: Pipeline,
+        counters: tuple[Counter, ...],
+        *,
+        taken: Taken,
+        owner: str,
+        steps: BatchSteps,
     ) -> None:
         self._spark = spark
         self._plan = plan
         self._counters = counters
         self._taken = taken
         self._owner = owner
+        self._steps = steps
         self._frames: dict[tuple[int, bool], DataFrame] = {}
 
     def of(self, tasks: int, *, is_evaluated: bool = True) -> DataFrame:
@@ -38,8 +55,10 @@ class BatchFrames:
 
     def _frame(self, tasks: int, *, is_evaluated: bool) -> DataFrame:
         connection, plan, counters = connection_of(self._spark), self._plan, self._counters
-        source = SourceTask(connection=portable(connection), topic=plan.source.topic, topic_id=self._taken.source_id)
-        task = CommitTask(
+        source = self._steps.read(
+            connection=portable(connection), topic=plan.source.topic, topic_id=self._taken.source_id
+        )
+        task = self._steps.commit(
             connection=portable(connection),
             app=plan.app,
             changelog=plan.changelog,

@@ -11,14 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from lastword.core.errors import (
-    BadInput,
-    ClusterUnreachable,
-    LastwordError,
-    NotFound,
-    SourceGap,
-    TakenOver,
-)
+from lastword.core.errors import BadInput, ClusterUnreachable, LastwordError, NotFound, SourceGap, TakenOver
 from lastword.core.shapes.pipeline_status import PipelineStatus
 from lastword.kafka.client.live_settings import topics_now
 from lastword.kafka.client.transactions import Transactions
@@ -26,13 +19,13 @@ from lastword.kafka.topics.topic_description import committed_ends
 from lastword.pipeline.evaluation.evaluate import counters_of
 from lastword.pipeline.evaluation.guarding import guarded
 from lastword.pipeline.plan.plan import Pipeline
-from lastword.pipeline.running.batch_frames import BatchFrames
+from lastword.pipeline.running.batch_frames import BatchFrames, BatchSteps
 from lastword.pipeline.running.counter_tables import KeptTables
 from lastword.pipeline.running.isolation import Isolation, blame_of
 from lastword.pipeline.running.own_topics import make_own_topics
 from lastword.pipeline.running.pipeline_status import RunStatus
 from lastword.pipeline.running.progress import PartitionProgress, StoredProgress
-from lastword.pipeline.running.source import Share, batch_of
+from lastword.pipeline.running.source import BatchLimits, Share, batch_of
 from lastword.pipeline.running.source_ends import LogEnds
 from lastword.pipeline.running.status_reports import Reporting
 from lastword.pipeline.running.takeover import Choice, Taken, new_owner, take_over
@@ -41,8 +34,6 @@ from lastword.spark.session.session import connection_of
 from lastword.spark.session.shutdown import hush_lost_jvm, jvm_has_ended
 from lastword.spark.writing.write_table import refuse_speculation
 
-# Limit of a batch for each partition. Its tasks bound what is in memory.
-_BATCH_RECORDS = 100_000
 _SETTINGS = {
     # Java does not compile methods of more than 8000 bytes, and all rules as one method are larger. With this limit
     # Spark makes a method for each step of the plan instead.
@@ -51,8 +42,6 @@ _SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(16 * 1024**2),
 }
-# A smaller batch is one task: most of the cost of a small task does not depend on its records.
-_FEW_RECORDS = 2_000
 _WAIT_S = 0.02
 _LOOK_AGAIN_S = 1.0
 _STEP_S = 0.1
@@ -83,6 +72,8 @@ class PipelineRun:
         choice: Choice | None = None,
         on_event: Callable[[str], None] = lambda _: None,
         on_status: Callable[[PipelineStatus], None] = lambda _: None,
+        limits: BatchLimits = BatchLimits(),  # noqa: B008 - frozen
+        steps: BatchSteps = BatchSteps(),  # noqa: B008 - frozen
     ) -> None:
         refuse_speculation(spark)
         self._spark = guarded(spark)
@@ -90,6 +81,8 @@ class PipelineRun:
         self._choice = choice
         self._on_event = on_event
         self._on_status = on_status
+        self._limits = limits
+        self._steps = steps
         for name, value in _SETTINGS.items():
             self._spark.conf.set(name, value)
         self._connection = connection_of(spark)
@@ -177,7 +170,7 @@ class PipelineRun:
             on_event=self._on_event,
         )
         topic, look_again_at = self._plan.source.topic, 0.0
-        frames = BatchFrames(self._spark, self._plan, self._counters, taken=taken, owner=self._owner)
+        frames = BatchFrames(self._spark, self._plan, self._counters, taken=taken, owner=self._owner, steps=self._steps)
         ends = LogEnds(
             topic,
             lambda: committed_ends(self._connection, self._admin, topic, self._stored),
@@ -223,13 +216,13 @@ class PipelineRun:
             partition: Share(
                 partition=partition,
                 begin=reached[partition],
-                end=min(end, reached[partition] + _BATCH_RECORDS),
+                end=min(end, reached[partition] + self._limits.partition_records),
                 known=self._stored[partition].offset,
             )
             for partition, end in ends.past(reached).items()
         }
         shares = self._isolation.bounded(shares)
-        if sum(share.end - share.begin for share in shares.values()) <= _FEW_RECORDS:
+        if sum(share.end - share.begin for share in shares.values()) <= self._limits.one_task_records:
             return [[*shares.values()]] if shares else []
         return [[shares[partition]] if partition in shares else [] for partition in self._stored]
 

@@ -41,6 +41,16 @@ _PROPERTY = "lastword.pipeline.batch"
 _QUEUE = ReadQueue(records=20_000, kbytes=16 * 1024, batch=1000)
 
 
+@dataclass(frozen=True, kw_only=True)
+class BatchLimits:
+    """How many records a batch has at most, and how many it may have as one task."""
+
+    # Of each partition. The tasks bound what is in memory.
+    partition_records: int = 100_000
+    # Most of the cost of a small task does not depend on its records.
+    one_task_records: int = 2_000
+
+
 class Share(NamedTuple):
     """The offsets of a source partition that a batch reads.
 
