@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +31,15 @@ from support.generated_logs import PARTITIONS, Act, Put, fresh_topic, leave_open
 from support.replicas import log_now, replica_of, wait_until_caught_up
 
 EXAMPLES = 2 * int(os.environ.get("LASTWORD_SOAK", "1"))
+# `read_table` with limits of its own.
+Reader = Callable[..., DataFrame]
 FIELDS = ("key", "value", "partition", "offset", "timestamp", "headers", "decode_error")
 
 
 @pytest.fixture(params=["driver", "tasks"])
-def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Who reads: a small log the driver, any other one task for each partition."""
-    if request.param == "tasks":
-        monkeypatch.setattr("lastword.spark.reading.table.DRIVER_OFFSETS", 0)
-    return str(request.param)
+def reader(request: pytest.FixtureRequest) -> Reader:
+    """Reads a table by the driver, as a small log is read, or by one task for each partition."""
+    return read_table if request.param == "driver" else partial(read_table, driver_offsets=0)
 
 
 def rows_of(table: DataFrame) -> list[tuple[Any, ...]]:
@@ -80,19 +82,19 @@ def test_the_table_is_the_fold_of_what_was_committed_and_the_replica_before_and_
     spark: SparkSession,
     connection: Connection,
     tmp_path_factory: pytest.TempPathFactory,
-    reader: str,
+    reader: Reader,
     log: list[Act],
 ) -> None:
     with fresh_topic(connection) as topic:
         committed = write_log(connection, topic, log)
         home = tmp_path_factory.mktemp("home")
         expected = law(committed)
-        assert rows_of(read_table(spark, topic, key="bytes")) == expected
+        assert rows_of(reader(spark, topic, key="bytes")) == expected
         # A bound of nothing: every row goes over the disk.
-        assert rows_of(read_table(spark, topic, key="bytes", fold_memory_bytes=0)) == expected
+        assert rows_of(reader(spark, topic, key="bytes", fold_memory_bytes=0)) == expected
         compact_topic(connection, topic, home=home)
         # A key may live in two partitions, and cleaning one of them may take the tombstone that hid nothing else.
-        assert rows_of(read_table(spark, topic, key="bytes")) == law(log_now(connection, topic))
+        assert rows_of(reader(spark, topic, key="bytes")) == law(log_now(connection, topic))
         with replica_of(connection, topic, home / "replica") as replica:
             wait_until_caught_up(connection, replica)
             assert [(row.key, row.offset, row.headers) for row in replica.scan()] == [
@@ -150,25 +152,25 @@ def test_an_empty_topic_is_an_empty_table(spark: SparkSession, connection: Conne
 
 @pytest.mark.quick
 def test_a_past_position_is_answered_while_the_log_has_no_gap_and_refused_after_compaction(
-    spark: SparkSession, connection: Connection, topic_name: str, tmp_path: Path, reader: str
+    spark: SparkSession, connection: Connection, topic_name: str, tmp_path: Path, reader: Reader
 ) -> None:
     create_topic(connection, topic_name, partitions=1)
     written = write_log(
         connection, topic_name, puts((b"a", b"1", 0), (b"a", b"2", 0), (b"b", b"3", 0), (b"a", None, 0))
     )
     for at, expected in (("0:1", {"a": "1"}), ("0:2", {"a": "2"}), ("0:3", {"a": "2", "b": "3"}), ("0:4", {"b": "3"})):
-        assert {row.key: row.value for row in read_table(spark, topic_name, at=at).collect()} == expected
+        assert {row.key: row.value for row in reader(spark, topic_name, at=at).collect()} == expected
     moment = datetime.fromtimestamp(written[2].timestamp / 1000, tz=UTC)
     before = [record for record in written if record.timestamp < written[2].timestamp]
-    rows = read_table(spark, topic_name, at=moment, key="bytes").collect()
+    rows = reader(spark, topic_name, at=moment, key="bytes").collect()
     assert {bytes(row.key): row.value.encode() for row in rows} == {key: r.value for key, r in fold(before).items()}
-    early = read_table(spark, topic_name, at="0:2")
+    early = reader(spark, topic_name, at="0:2")
     compact_topic(connection, topic_name, home=tmp_path)
     # What was asked for while the log could still tell it stays told.
     assert [(row.key, row.value) for row in early.collect()] == [("a", "2")]
     with pytest.raises(HorizonPassed, match=r"\[0\] has no record at offset 0.*ask for latest"):
-        read_table(spark, topic_name, at="0:2")
-    assert [row.key for row in read_table(spark, topic_name).collect()] == ["b"]
+        reader(spark, topic_name, at="0:2")
+    assert [row.key for row in reader(spark, topic_name).collect()] == ["b"]
 
 
 def test_a_position_before_the_log_s_start_is_refused(
@@ -199,11 +201,11 @@ def test_a_position_that_is_not_there_or_names_no_partition_of_the_topic_is_refu
 
 @pytest.mark.quick
 def test_what_a_codec_can_t_read_is_null_with_the_reason_beside_it(
-    spark: SparkSession, connection: Connection, topic_name: str, reader: str
+    spark: SparkSession, connection: Connection, topic_name: str, reader: Reader
 ) -> None:
     create_topic(connection, topic_name, partitions=1)
     write_log(connection, topic_name, puts((b"ok", b"null", 0), (b"bad", b"{", 0), (b"\xff", b"1", 0), (b"", b'""', 0)))
-    rows = {row.offset: row for row in read_table(spark, topic_name).collect()}
+    rows = {row.offset: row for row in reader(spark, topic_name).collect()}
     assert (rows[0].key, rows[0].value, rows[0].decode_error) == ("ok", "null", None)
     assert (rows[1].key, rows[1].value) == ("bad", None)
     assert rows[1].decode_error.startswith("not JSON")
@@ -297,20 +299,20 @@ def test_a_declared_schema_reads_what_fits_and_says_what_does_not(spark: SparkSe
 
 
 def test_no_value_of_a_table_goes_through_an_aggregate_and_one_partition_needs_no_shuffle(
-    spark: SparkSession, connection: Connection, topic_name: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, connection: Connection, topic_name: str
 ) -> None:
     create_topic(connection, topic_name, partitions=1)
     write_log(connection, topic_name, puts((b"a", b"1", 0)))
 
-    def plan() -> str:
-        return str(read_table(spark, topic_name)._jdf.queryExecution().toString())
+    def plan(table: DataFrame) -> str:
+        return str(table._jdf.queryExecution().toString())
 
     # A small log is read by the driver, unless its rows are large.
-    assert "MapInArrow" not in plan()
-    monkeypatch.setattr("lastword.spark.reading.table.DRIVER_BYTES", 0)
-    assert "MapInArrow" in plan()
-    assert "Exchange" not in plan()
-    assert "Aggregate" not in plan()
+    assert "MapInArrow" not in plan(read_table(spark, topic_name))
+    of_large_rows = plan(read_table(spark, topic_name, driver_bytes=0))
+    assert "MapInArrow" in of_large_rows
+    assert "Exchange" not in of_large_rows
+    assert "Aggregate" not in of_large_rows
 
 
 def test_the_log_s_bounds_are_taken_once_so_a_later_write_is_not_in_the_table(

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 
 import pyarrow
 
-import lastword.spark.reading.table
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.spark.session.session import session
@@ -51,18 +50,17 @@ print(all(password in row.login for row in rows))
 print("CoarseGrainedExecutorBackend" in commands, password in commands)
 
 # However small the topic is, executors read it.
-lastword.spark.reading.table.DRIVER_OFFSETS = 0
-print(read_table(spark, topic).count())
+print(read_table(spark, topic, driver_offsets=0).count())
 written, streamed = topic + "-written", topic + "-streamed"
 for name in (written, streamed):
     create_topic(connection, name, partitions=2)
 print(write_table(spark.createDataFrame([("a", "1"), ("b", "2"), ("c", None)], "key string, value string"), written))
-print(*sorted((row.key, row.value) for row in read_table(spark, written).collect()))
+print(*sorted((row.key, row.value) for row in read_table(spark, written, driver_offsets=0).collect()))
 start = ",".join(f"{{partition}}:0" for partition in connection.topic(topic).partitions)
 changes = read_changes(spark, topic, after=start).selectExpr("string(key) AS key", "string(value) AS value")
 query = write_table(changes, streamed, checkpoint=checkpoint, trigger={{"availableNow": True}})
 query.awaitTermination()
-print(read_table(spark, streamed).count())
+print(read_table(spark, streamed, driver_offsets=0).count())
 print(*sorted({{row.place for row in rows}}), sep="\\n")
 """
 

@@ -17,11 +17,25 @@ from lastword.kafka.client.same_topic import SameTopic
 from lastword.kafka.client.writing import Writer
 from lastword.kafka.topics.topic_changes import create_topic
 from lastword.spark import Written, read_table, write_table
-from lastword.spark.session.session import _connections
-from lastword.spark.writing import sink
-from lastword.spark.writing.write_table import Mode
+from lastword.spark.writing.sink import write_records
 from support.command_line import CommandLine
+from support.programs import run
 from support.topic_contents import records_of, state_of
+
+# A session of its own: there is one in a process, and that of the tests has a cluster that answers.
+AWAY = """
+from lastword.core.errors import ClusterUnreachable
+from lastword.spark import Connection, session, stop, write_table
+spark = session(Connection(bootstrap_servers="127.0.0.1:1", patience_s=1), master="local[1]")
+frame = spark.createDataFrame([("a", "1")], "key string, value string")
+for mode in ("append", "replace"):
+    try:
+        write_table(frame, "users", mode=mode)
+    except ClusterUnreachable as refusal:
+        print(refusal)
+print(tuple(spark.sparkContext.statusTracker().getJobIdsForGroup()))
+stop(spark)
+"""
 
 
 @pytest.mark.quick
@@ -287,7 +301,7 @@ def test_a_mistake_in_the_call_is_told_at_once(
 
 
 def test_all_columns_but_the_key_needs_the_key_s_name(spark: SparkSession, users: Table) -> None:
-    with pytest.raises(BadInput, match="the key is an expression: give key its name"):
+    with pytest.raises(BadInput, match="the key must be the name of a column: add the key as a column and give its name"):
         write_table(spark.range(1), users.topic, key=F.col("id"), value=None)
 
 
@@ -309,22 +323,17 @@ def test_a_topic_that_is_not_there_is_not_made(spark: SparkSession, users: Table
 
 
 def test_a_partition_that_is_not_there_fails_in_one_line(
-    spark: SparkSession, connection: Connection, users: Table, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, connection: Connection, users: Table
 ) -> None:
-    # A minute by default, which the connection has no setting for.
-    monkeypatch.setitem(sink._DEFAULTS, "max.block.ms", "2000")
+    same = SameTopic(connection, users.topic, patience_s=30)
     records = spark.createDataFrame([(b"a", b"1", 77)], "key binary, value binary, partition int")
     with pytest.raises(ClusterUnreachable, match=f"writing to {users.topic}: .*77.*write all rows again") as failure:
-        sink.write_records(records, users.topic, connection, SameTopic(connection, users.topic, patience_s=30))
+        write_records(records, users.topic, connection, same, max_block_ms=2000)
     assert "\n" not in str(failure.value)
 
 
-@pytest.mark.parametrize("mode", ["append", "replace"])
-def test_a_cluster_that_is_away_is_told_before_spark_starts_a_job(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, mode: Mode
-) -> None:
-    away = Connection(bootstrap_servers="127.0.0.1:1", patience_s=1)
-    monkeypatch.setitem(_connections, spark.sparkContext, away)
-    frame = spark.createDataFrame([("a", "1")], "key string, value string")
-    with pytest.raises(ClusterUnreachable, match=r"no Kafka answers at 127\.0\.0\.1:1"):
-        write_table(frame, "users", mode=mode)
+def test_a_cluster_that_is_away_is_told_before_spark_starts_a_job() -> None:
+    append, replace, jobs = run(AWAY, {}).splitlines()
+    assert append.startswith("no Kafka answers at 127.0.0.1:1")
+    assert replace.startswith("no Kafka answers at 127.0.0.1:1")
+    assert jobs == "()"

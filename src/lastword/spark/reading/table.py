@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
@@ -21,12 +22,20 @@ from lastword.spark.session.session import connection_of
 if TYPE_CHECKING:
     import pyarrow
 
-# Limit for the rows of one task; beyond it they move to the disk.
-FOLD_MEMORY_BYTES = 512 * 1024**2
-# The driver itself reads a log up to these limits: Spark takes seconds to start a worker, and the driver needs as long
-# for a million records.
-DRIVER_OFFSETS = 400_000
-DRIVER_BYTES = 128 * 1024**2
+
+@dataclass(frozen=True, kw_only=True)
+class FoldLimits:
+    """How much one reader of a table may take."""
+
+    # Of the rows of one task; beyond it they move to the disk.
+    memory_bytes: int = 512 * 1024**2
+    # The driver itself reads a log up to these limits: Spark takes seconds to start a worker, and the driver needs as
+    # long for a million records.
+    driver_offsets: int = 400_000
+    driver_bytes: int = 128 * 1024**2
+
+
+_LIMITS = FoldLimits()
 
 
 def read_table(
@@ -38,7 +47,9 @@ def read_table(
     value: str = "json",
     columns: bool = False,
     schema: StructType | str | None = None,
-    fold_memory_bytes: int = FOLD_MEMORY_BYTES,
+    fold_memory_bytes: int = _LIMITS.memory_bytes,
+    driver_offsets: int = _LIMITS.driver_offsets,
+    driver_bytes: int = _LIMITS.driver_bytes,
 ) -> DataFrame:
     """One row for each live key at `at` (a position, a moment, or latest).
 
@@ -48,11 +59,13 @@ def read_table(
     `schema` or, without one, by all values there are, which reads the topic once more. What can't be read is null,
     with the reason in `decode_error`. A past `at` is refused with HorizonPassed when compaction may have erased
     something before it.
+
+    The driver reads a log of at most `driver_offsets` offsets and `driver_bytes` of values; tasks read any
+    other, each with at most `fold_memory_bytes` of rows in memory.
     """
+    limits = FoldLimits(memory_bytes=fold_memory_bytes, driver_offsets=driver_offsets, driver_bytes=driver_bytes)
     offset_range = captured_range(connection_of(spark), topic, at)
-    return table_of(
-        spark, offset_range, key=key, value=value, columns=columns, schema=schema, fold_memory_bytes=fold_memory_bytes
-    )
+    return table_of(spark, offset_range, key=key, value=value, columns=columns, schema=schema, limits=limits)
 
 
 def table_of(
@@ -64,14 +77,14 @@ def table_of(
     columns: bool = False,
     schema: StructType | str | None = None,
     keep: bool = False,
-    fold_memory_bytes: int = FOLD_MEMORY_BYTES,
+    limits: FoldLimits = _LIMITS,
 ) -> DataFrame:
     """`read_table` of a captured range; with `keep` the topic is read once, however often the table is used."""
     if schema is not None and not columns:
         raise BadInput("a schema is for columns: give columns=True with it")
     if columns and codec_named(value).name != "json":
         raise BadInput(f"only JSON values have columns, and the value codec is {value}: leave columns out")
-    rows, are_shown = _live(spark, offset_range, codec_named(key).name, codec_named(value).name, fold_memory_bytes)
+    rows, are_shown = _live(spark, offset_range, codec_named(key).name, codec_named(value).name, limits)
     rows = (rows if are_shown else shown_rows(rows, "raw_key")).drop("raw_key")
     if keep:
         rows = rows.persist()
@@ -80,12 +93,12 @@ def table_of(
 
 def live_rows(spark: SparkSession, offset_range: OffsetRange) -> DataFrame:
     """The live rows of every partition, key and value as bytes: a key that lives in two partitions comes twice."""
-    rows, _ = _live(spark, offset_range, "bytes", "bytes", FOLD_MEMORY_BYTES)
+    rows, _ = _live(spark, offset_range, "bytes", "bytes", _LIMITS)
     return rows.select("key", "value", "partition")
 
 
 def _live(
-    spark: SparkSession, offset_range: OffsetRange, key_codec: str, value_codec: str, memory_bytes: int
+    spark: SparkSession, offset_range: OffsetRange, key_codec: str, value_codec: str, limits: FoldLimits
 ) -> tuple[DataFrame, bool]:
     """The live rows of every partition, decoded, with the bytes of each key as `raw_key`.
 
@@ -96,14 +109,16 @@ def _live(
         offset_range=offset_range,
         key_codec=key_codec,
         value_codec=value_codec,
-        memory_bytes=memory_bytes,
+        memory_bytes=limits.memory_bytes,
     )
     partitions = offset_range.partitions
     if not partitions:
         return spark.createDataFrame([], fold.sql_schema), True
-    if offset_range.offsets <= DRIVER_OFFSETS and (table := _folded_by_driver(partitions, fold)) is not None:
-        keys = table.column("raw_key")
-        return spark.createDataFrame(table, fold.sql_schema), len(keys.unique()) == len(keys)
+    if offset_range.offsets <= limits.driver_offsets:
+        table = _folded_by_driver(partitions, fold, limits.driver_bytes)
+        if table is not None:
+            keys = table.column("raw_key")
+            return spark.createDataFrame(table, fold.sql_schema), len(keys.unique()) == len(keys)
 
     def folded(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         for index in ids(batches):
@@ -120,12 +135,12 @@ def _live(
         return rows.localCheckpoint(), is_one
 
 
-def _folded_by_driver(partitions: tuple[int, ...], fold: PartitionFold) -> pyarrow.Table | None:
+def _folded_by_driver(partitions: tuple[int, ...], fold: PartitionFold, most_bytes: int) -> pyarrow.Table | None:
     """The rows, read by this process; None if they are too large for it."""
     import pyarrow
 
     batches: list[pyarrow.RecordBatch] = []
-    room = Room(DRIVER_BYTES)
+    room = Room(most_bytes)
     try:
         for partition in partitions:
             batches += fold.rows(partition, room)

@@ -34,14 +34,17 @@ _KINDS: dict[str, tuple[Callable[[str], LastwordError], str]] = {
 }
 
 
-def write_records(records: DataFrame, topic: str, connection: Connection, same: SameTopic) -> None:
+def write_records(
+    records: DataFrame, topic: str, connection: Connection, same: SameTopic, *, max_block_ms: int = 60_000
+) -> None:
     """Writes `key` and `value`, with `headers` and `partition` if they are there; returns when all is acknowledged.
 
     Kafka's Java producer can't be kept from creating a topic: `same` refuses to write to a topic that is gone, and
-    raises if it was created meanwhile.
+    raises if it was created meanwhile. A task waits at most `max_block_ms` for the topic, and for a partition of it.
     """
     meant = same.before()
-    settings = {**_DEFAULTS, **java_settings(connection).options, **_LAW}
+    blocking = {"max.block.ms": str(max_block_ms)}
+    settings = {**_DEFAULTS, **blocking, **java_settings(connection).options, **_LAW}
     options = {f"kafka.{name}": value for name, value in settings.items()}
     try:
         records.write.format("kafka").options(**options).option("topic", topic).save()
