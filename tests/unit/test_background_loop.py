@@ -67,28 +67,31 @@ def test_after_a_stop_every_rest_returns_at_once() -> None:
     assert time.monotonic() - began_s < LONG_S / 2
 
 
-@pytest.mark.parametrize("moment", ["wait", "clear"])
-def test_a_stop_is_not_missed_whenever_it_comes(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = Worker(rest_s=LONG_S)
+@pytest.mark.parametrize("is_woken", [False, True])
+def test_a_stop_just_before_a_rest_is_not_missed(is_woken: bool) -> None:
+    class StoppedBeforeItsRest(Worker):
+        def work(self) -> None:
+            while not self.loop.is_stopping:
+                if is_woken:
+                    self.loop.wake()
+                self.loop.ask_to_stop()
+                self.loop.rest(self.rest_s)
+            self.has_ended = True
 
-    class Stopped(threading.Event):
-        """Somebody stops the loop just before it waits, or just before it forgets that it was woken."""
-
-        def wait(self, timeout: float | None = None) -> bool:
-            if moment == "wait":
-                worker.loop.ask_to_stop()
-            return super().wait(timeout)
-
-        def clear(self) -> None:
-            if moment == "clear":
-                worker.loop.ask_to_stop()
-            super().clear()
-
-    monkeypatch.setattr(worker.loop, "_woken", Stopped())
-    worker.loop.wake()
+    worker = StoppedBeforeItsRest(rest_s=LONG_S)
     worker.loop.start()
     worker.loop.stop(LONG_S / 2)
     assert worker.has_ended
+
+
+def test_a_stop_is_not_missed_while_the_loop_is_being_woken() -> None:
+    # The stop comes while the loop rests, while it forgets that it was woken, or while it works.
+    for _ in range(200):
+        worker = Worker(rest_s=LONG_S)
+        worker.loop.start()
+        worker.loop.wake()
+        worker.loop.stop(LONG_S / 2)
+        assert worker.has_ended
 
 
 def test_a_stop_waits_no_longer_than_it_is_given() -> None:

@@ -19,13 +19,15 @@ class BackgroundLoop:
     """
 
     def __init__(self, name: str, work: Callable[[], None]) -> None:
-        self._stopping = threading.Event()
-        self._woken = threading.Event()
+        # Both are changed and waited for under one lock: no stop falls between a check and a wait.
+        self._changed = threading.Condition()
+        self._is_stopping = False
+        self._is_woken = False
         self._thread = threading.Thread(target=work, name=name, daemon=True)
 
     @property
     def is_stopping(self) -> bool:
-        return self._stopping.is_set()
+        return self._is_stopping
 
     @property
     def is_started(self) -> bool:
@@ -36,20 +38,21 @@ class BackgroundLoop:
 
     def rest(self, seconds: float) -> None:
         """Called by `work`: waits that long; returns at once when the loop is stopped, and early after `wake`."""
-        self._woken.wait(seconds)
-        self._woken.clear()
-        if self.is_stopping:
-            # Every later rest returns at once, too.
-            self._woken.set()
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_woken or self._is_stopping, seconds)
+            self._is_woken = False
 
     def wake(self) -> None:
         """Ends the rest of the loop, or the next one."""
-        self._woken.set()
+        with self._changed:
+            self._is_woken = True
+            self._changed.notify_all()
 
     def ask_to_stop(self) -> None:
         """Does not wait for the end of the loop."""
-        self._stopping.set()
-        self._woken.set()
+        with self._changed:
+            self._is_stopping = True
+            self._changed.notify_all()
 
     def stop(self, timeout_s: float | None = None) -> None:
         """Asks the loop to stop, and waits for its end, at most `timeout_s`."""

@@ -7,7 +7,7 @@ partition changes its leader) is None in the result: trouble with one topic must
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,10 @@ class ClusterDescription:
     controller: int | None
     # By name, without Kafka's own.
     topics: Mapping[str, TopicDescription]
+
+
+# Asks what a cluster is like now, with a client that is kept for the next question.
+Describe = Callable[[Connection, AdminClient], ClusterDescription]
 
 
 def describe_cluster(connection: Connection, admin: AdminClient) -> ClusterDescription:

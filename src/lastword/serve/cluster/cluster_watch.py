@@ -15,7 +15,7 @@ from lastword.core.shapes.cluster import ClusterSample
 from lastword.core.shapes.topics import TopicSample
 from lastword.kafka.broker.cluster_files import is_of_home
 from lastword.kafka.client.connection import Connection
-from lastword.kafka.topics.cluster_description import ClusterDescription, describe_cluster
+from lastword.kafka.topics.cluster_description import ClusterDescription, Describe, describe_cluster
 from lastword.kafka.topics.topic_description import TopicDescription, total
 from lastword.processes.background_loop import BackgroundLoop
 from lastword.serve.cluster.samples import EVERY_S, Growth, Samples
@@ -72,12 +72,14 @@ class ClusterWatch:
         lags: Lags,
         lag_of_all: Callable[[], int | None],
         looked: Callable[[], None],
+        describe: Describe = describe_cluster,
     ) -> None:
         self._connection = replace(connection, patience_s=min(_PATIENCE_S, connection.patience_s))
         self._home = home
         self._lags = lags
         self._lag_of_all = lag_of_all
         self._looked = looked
+        self._describe = describe
         self._topics: dict[str, _Measured] = {}
         self._sampled_s = -EVERY_S
         self._asked_s = -_WATCHED_S
@@ -121,7 +123,7 @@ class ClusterWatch:
             began_s, began_ms = time.monotonic(), now_ms()
             try:
                 admin = self._connection.admin() if admin is None else admin
-                self._take(describe_cluster(self._connection, admin), began_s, began_ms)
+                self._take(self._describe(self._connection, admin), began_s, began_ms)
                 self.why = None
             except ClusterUnreachable:
                 self.why = _AWAY
