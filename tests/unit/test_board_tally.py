@@ -8,8 +8,8 @@ import pytest
 
 from lastword.core.errors import LastwordError
 from lastword.core.record import Record
-from lastword.teams.board import tally as tally_module
 from lastword.teams.board.board_rows import BoardRows, rows_of
+from lastword.teams.board.board_shapes import MOST_TEAMS
 from lastword.teams.board.tally import JudgedRecord, SourcePartition, Tally
 from support.board_logs import ID, action, begun, board_with_rows, stats
 from support.board_reference import Recount, recount_of_tally
@@ -76,26 +76,24 @@ def test_a_tombstone_takes_the_numbers_away_and_leaves_the_badge() -> None:
     assert not tally.counts[SourcePartition("team_stats", 0)].numbers["a"].is_reset
 
 
-def test_only_so_many_teams_have_room_and_refused_names_take_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tally_module, "MOST_TEAMS", 3)
+def test_only_so_many_teams_have_room_and_refused_names_take_none_of_it() -> None:
     tally = fresh()
     wrong = json.dumps({"team": "nobody", "customer": ""}).encode()
-    take(tally, "actions", *((None, wrong.replace(b"nobody", b"n%d" % number)) for number in range(9)))
-    take(tally, "actions", *((None, action(name)) for name in "abcdab"), start=9)
-    assert recount_of_tally(tally) == Recount({"a": 2, "b": 2, "c": 1}, {}, 10)
+    refused = MOST_TEAMS + 6
+    take(tally, "actions", *((None, wrong.replace(b"nobody", b"n%d" % number)) for number in range(refused)))
+    # Room for three more teams is left.
+    others = [f"team-{number}" for number in range(MOST_TEAMS - 3)]
+    take(tally, "actions", *((None, action(name)) for name in (*others, *"abcdab")), start=refused)
+    counted = dict.fromkeys(others, 1)
+    assert recount_of_tally(tally) == Recount({**counted, "a": 2, "b": 2, "c": 1}, {}, refused + 1)
     assert tally.listed[-1].reason == "too_many_teams"
-    # Three names, and all others together.
+    # So many names, and all others together.
     assert {
         team: sum(reasons.values()) for team, reasons in tally.counts[SourcePartition("actions", 0)].refused.items()
-    } == {
-        "n0": 1,
-        "n1": 1,
-        "n2": 1,
-        "": 7,
-    }
+    } == {**{f"n{number}": 1 for number in range(MOST_TEAMS)}, "": 7}
     again = restarted(tally)
-    take(again, "actions", (None, action("d")), (None, action("c")), start=15)
-    assert recount_of_tally(again) == Recount({"a": 2, "b": 2, "c": 2}, {}, 11)
+    take(again, "actions", (None, action("d")), (None, action("c")), start=refused + len(others) + 6)
+    assert recount_of_tally(again) == Recount({**counted, "a": 2, "b": 2, "c": 2}, {}, refused + 2)
 
 
 def test_the_last_hundred_refused_records_are_listed_with_an_excerpt() -> None:

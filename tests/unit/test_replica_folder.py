@@ -90,14 +90,11 @@ def test_a_condemned_store_is_gone_at_the_next_start_and_its_number_is_not_used_
 
 
 def test_the_marker_of_a_whole_building_comes_after_everything_else_is_on_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     synced: list[tuple[str, bool]] = []
-    monkeypatch.setattr(
-        "lastword.replica.folder.sync",
-        lambda path: synced.append((path.name, (tmp_path / "building-1" / "complete").exists())),
-    )
-    folder = ReplicaFolder(tmp_path)
+    marker = tmp_path / "building-1" / "complete"
+    folder = ReplicaFolder(tmp_path, sync=lambda path: synced.append((path.name, marker.exists())))
     building = folder.new_building()
     made(building, "rows")
     folder.adopt(building)

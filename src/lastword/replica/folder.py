@@ -16,7 +16,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Literal
@@ -35,8 +35,10 @@ _SPARE_BYTES = 8 * 1024 * 1024
 class ReplicaFolder:
     """The folder, held by this process until it is closed."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, sync: Callable[[Path], None] = sync) -> None:
         self.path = path
+        # Writes a file, or the names in a folder, to the disk.
+        self._sync = sync
         try:
             # Before its permissions are changed: the folder may belong to something else.
             if path.is_dir() and not (path / _LOCK).exists() and any(path.iterdir()):
@@ -79,12 +81,12 @@ class ReplicaFolder:
         """Makes a whole building the current store, safe on disk, and deletes older stores; its new path."""
         # RocksDB has synced its own files, but rocksdict writes another file beside them.
         for path in (*building.iterdir(), building):
-            sync(path)
+            self._sync(path)
         # Only now: a power cut must not leave the marker beside files that are not whole.
         marker = building / "complete"
         marker.touch()
-        sync(marker)
-        sync(building)
+        self._sync(marker)
+        self._sync(building)
         return self._renamed(building)
 
     def condemn(self) -> None:
@@ -92,7 +94,7 @@ class ReplicaFolder:
         current = self.current
         if current is not None:
             (current / _OUTDATED).touch()
-            sync(current)
+            self._sync(current)
 
     def set_aside(self) -> None:
         """The current store is damaged: it is kept for a person to look at, and replaces an earlier damaged one."""
@@ -101,7 +103,7 @@ class ReplicaFolder:
             return
         # One step: after a crash the store is either current or set aside.
         damaged = current.rename(self.path / f"damaged-{_number(current)}")
-        sync(self.path)
+        self._sync(self.path)
         self._drop_damaged(but=damaged)
 
     def make_room(self) -> None:
@@ -145,7 +147,7 @@ class ReplicaFolder:
     def _renamed(self, building: Path) -> Path:
         # Rename last: a folder with the name of a store is a whole store.
         store = building.rename(self.path / f"store-{_number(building)}")
-        sync(self.path)
+        self._sync(self.path)
         self._drop_older_stores()
         return store
 
