@@ -301,7 +301,9 @@ def test_a_mistake_in_the_call_is_told_at_once(
 
 
 def test_all_columns_but_the_key_needs_the_key_s_name(spark: SparkSession, users: Table) -> None:
-    with pytest.raises(BadInput, match="the key must be the name of a column: add the key as a column and give its name"):
+    with pytest.raises(
+        BadInput, match="the key must be the name of a column: add the key as a column and give its name"
+    ):
         write_table(spark.range(1), users.topic, key=F.col("id"), value=None)
 
 
