@@ -15,6 +15,7 @@ SOAK_ROUNDS ?= 10
 WORKERS ?= 3
 # A test that hangs shows where, and ends as failed: every wait of a test has a shorter limit. (Those of a soak may take long.)
 BOUNDED := $(BIN)/python -m pytest -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
+UNIT := $(BOUNDED) tests/unit --numprocesses 2
 # Of the tests on Kafka those that also run on a cluster that is locked; `make soak` takes them all.
 LOCKED := $(addprefix tests/kafka/test_,row_verbs.py groups.py)
 
@@ -68,15 +69,17 @@ soak: setup
 	LASTWORD_SOAK=$(SOAK_ROUNDS) $(BIN)/python -m pytest tests/browser -m "soak or long"
 	$(BIN)/python -m pytest tests/kafka -m "not long" --security scram-tls --numprocesses $(WORKERS) --dist worksteal
 
+# mypy runs beside the tests, which also wait. Its answer comes after theirs; either of them fails the check.
 check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BOUNDED) tests/unit --numprocesses 2
+	@mkdir -p .mypy_cache; $(BIN)/mypy >.mypy_cache/answer 2>&1 & types=$$!; \
+	echo '$(UNIT)'; $(UNIT); unit=$$?; \
+	wait $$types; types=$$?; echo '$(BIN)/mypy'; cat .mypy_cache/answer; exit $$((unit || types))
 
 coverage: $(STAMP)
-	$(BOUNDED) tests/unit --numprocesses 2 --cov --cov-report=term:skip-covered
+	$(UNIT) --cov --cov-report=term:skip-covered
 
 bench: setup
 	$(BIN)/python -m benchmarks all --write docs/benchmarks.md

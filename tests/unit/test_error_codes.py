@@ -17,7 +17,10 @@ PACKAGE = Path(__file__).parents[2] / "src" / "lastword"
 def codes_in_sources() -> Iterator[str]:
     """The first argument of every `Refused(...)`: a code that is written out."""
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        source = path.read_text()
+        if "Refused" not in source:
+            continue
+        for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Refused":
                 code = node.args[0]
                 assert isinstance(code, ast.Constant), ast.unparse(node)

@@ -10,7 +10,6 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-import schemathesis
 
 from lastword.console import page_files
 from lastword.serve.guest import Guest, guest_routes
@@ -74,6 +73,9 @@ def codes_in(node: Any) -> Iterator[str]:
 
 
 def test_the_document_is_openapi() -> None:
+    # Here, because each worker imports this file, and one of them runs this test.
+    import schemathesis
+
     for each in (DOCUMENT, GUARDED):
         schemathesis.openapi.from_dict(each).validate()
     names = [operation["operationId"] for _, _, operation in operations()]
