@@ -33,7 +33,7 @@ from lastword.kafka.client.bounded_read import (
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.messages import BATCH, MESSAGE, headers_of, is_record, next_batch, record_of
 
-_LOOK_AGAIN_S = 5
+_LOOK_AGAIN_S = 5.0
 
 # Large fetches and a deep queue: a bounded read wants throughput, and it is over soon.
 _BULK: dict[str, Any] = {
@@ -211,10 +211,13 @@ def fold_topic(
     )
 
 
-def follow(connection: Connection, topic: str, *, start: Position | None = None) -> Generator[list[Record], None, None]:
+def follow(
+    connection: Connection, topic: str, *, start: Position | None = None, look_again_s: float = _LOOK_AGAIN_S
+) -> Generator[list[Record], None, None]:
     """Committed records as they arrive, from now or from `start`, without end; an empty batch is a heartbeat.
 
-    Partitions that `start` does not name are followed from now on.
+    Partitions that `start` does not name are followed from now on. Every `look_again_s` the topic is looked at, for
+    partitions that were added.
     """
     with _consumer(connection, fetch_wait_max_ms=100) as consumer:
         first, last = bounds(connection, consumer, topic)
@@ -224,12 +227,12 @@ def follow(connection: Connection, topic: str, *, start: Position | None = None)
         else:
             begins = dict(last)
         consumer.assign([TopicPartition(topic, p, offset) for p, offset in begins.items()])
-        look_again_at = time.monotonic() + _LOOK_AGAIN_S
+        look_again_at = time.monotonic() + look_again_s
         while True:
             messages = next_batch(consumer, patience_s=0.5)
             if time.monotonic() >= look_again_at:
                 _follow_added_partitions(connection, consumer, topic, begins)
-                look_again_at = time.monotonic() + _LOOK_AGAIN_S
+                look_again_at = time.monotonic() + look_again_s
             yield [record_of(m, m.partition(), m.offset()) for m in messages if is_record(m, topic)]
 
 
