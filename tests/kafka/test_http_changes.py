@@ -110,10 +110,9 @@ def test_a_stream_begins_with_where_it_is_so_that_a_reader_who_saw_nothing_loses
 
 
 def test_what_was_missed_comes_whole_in_however_many_legs_it_takes(
-    connection: Connection, topic: str, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, topic: str, table: Table, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("lastword.serve.changes.subscription._LEG_BYTES", 2000)
-    limits = Limits(stream_bytes=3000)
+    limits = Limits(stream_bytes=3000, missed_bytes=2000)
     with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path, Front(port=0), limits=limits) as served:
         served.tables[0].replica.wait_until_ready(120)
         table.put_many([(f"k{number:03}", "x" * 100) for number in range(100)])

@@ -52,7 +52,8 @@ class Streams:
         stream = Stream(self, several=several)
         try:
             for table in tables:
-                subscription = Subscription(table, self._joined(table), self._replays)
+                leg_bytes = self._limits.missed_bytes
+                subscription = Subscription(table, self._joined(table), self._replays, leg_bytes=leg_bytes)
                 stream.subscriptions.append(subscription)
                 await subscription.begin(begins.get(table.name), self._waiting)
         except BaseException:

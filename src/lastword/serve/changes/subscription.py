@@ -16,9 +16,6 @@ from lastword.serve.http.answers import Refused, stopping
 from lastword.serve.tables.position_wait import PositionWaits
 from lastword.serve.tables.served_table import ServedTable
 
-# Missed changes are read in pieces, so that a slow client keeps no consumer open and little in memory.
-_LEG_BYTES = 1024 * 1024
-
 
 class _Leg(NamedTuple):
     """A piece of the missed changes, and the position after it."""
@@ -30,10 +27,12 @@ class _Leg(NamedTuple):
 class Subscription:
     """One client's place in the changes of a table. `take` gives the next events."""
 
-    def __init__(self, table: ServedTable, broadcast: Broadcast, replays: Executor) -> None:
+    def __init__(self, table: ServedTable, broadcast: Broadcast, replays: Executor, *, leg_bytes: int) -> None:
         self.table = table
         self.broadcast = broadcast
         self._replays = replays
+        # Missed changes are read in pieces, so that a slow client keeps no consumer open and little in memory.
+        self._leg_bytes = leg_bytes
         # Where the broadcast continues after the missed changes.
         self._place = broadcast.now
         # How far the missed changes are read; None once all of them are.
@@ -131,7 +130,7 @@ class Subscription:
                     change_event(change, str(Position(upcoming)), self.table.key_codec, self.table.value_codec)
                 )
                 size += len(events[-1])
-                if size >= _LEG_BYTES:
+                if size >= self._leg_bytes:
                     return _Leg(b"".join(events), Position(upcoming))
         return _Leg(b"".join(events), Position({p: max(offset, begin.get(p, 0)) for p, offset in end.items()}))
 

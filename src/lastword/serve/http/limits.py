@@ -31,6 +31,8 @@ class Limits:
     # Open change streams, and the newest changes of a table that are kept for slow readers.
     streams: int = 256
     stream_bytes: int = 8 * 1024 * 1024
+    # The missed changes that a client gets at a time.
+    missed_bytes: int = 1024 * 1024
     # A client that reads nothing of a stream or a large answer for this long is cut off.
     stall_s: float = 30.0
     heartbeat_s: float = 15.0
