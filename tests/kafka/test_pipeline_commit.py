@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow
 import pytest
+from confluent_kafka import Producer
 from msgspec import structs
 
-import lastword.pipeline.running.commit_task
 from lastword.core.errors import Fenced, HistoryLost, LastwordError, SourceGap, TakenOver
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import read_log
 from lastword.kafka.client.transactions import Transactions
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
-from lastword.pipeline.running.commit_task import CommitTask
+from lastword.pipeline.running.commit_task import CommitTask, TransactionLimits
 from lastword.pipeline.running.progress import PartitionProgress, newest_progress, progress_record, transactional_id
 from lastword.pipeline.running.source import Share, Shares
 from support.compacted_logs import wait_for_markers
@@ -26,25 +26,24 @@ from support.evaluated_rows import OUTPUT_TOPICS, batch, end, valid
 BEGINNING = PartitionProgress(next_offset=3, source_id="id", generation=1, owner="me")
 
 
-class Taking:
-    """Counts how often ids are taken."""
+@dataclass(frozen=True, kw_only=True)
+class Taking(Connection):
+    """The connection of the task. It notes the ids that are taken, each time."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.ids: list[str] = []
-        monkeypatch.setattr(lastword.pipeline.running.commit_task, "Transactions", self._taken)
+    ids: list[str] = field(default_factory=list)
 
-    def _taken(self, connection: Connection, name: str, **settings: Any) -> Transactions:
-        self.ids.append(name)
-        return Transactions(connection, name, **settings)
-
-
-@pytest.fixture
-def taking(monkeypatch: pytest.MonkeyPatch) -> Taking:
-    return Taking(monkeypatch)
+    def producer(self, **settings: Any) -> Producer:
+        self.ids.append(settings["transactional_id"])
+        return super().producer(**settings)
 
 
 @pytest.fixture
-def task(connection: Connection, topic_name: str) -> Iterator[CommitTask]:
+def taking(connection: Connection) -> Taking:
+    return Taking(**vars(connection))
+
+
+@pytest.fixture
+def task(connection: Connection, taking: Taking, topic_name: str) -> Iterator[CommitTask]:
     """Both partitions of its source have a progress at offset 3, which the changelog has at offset 0."""
     names = {name: f"{topic_name}-{name}" for name in ("actions", "others", "app-rejects")}
     output_topics = replace(
@@ -62,7 +61,7 @@ def task(connection: Connection, topic_name: str) -> Iterator[CommitTask]:
         assert holder.write([], progress_record(changelog, partition, BEGINNING)) == 0
         holder.close()
     yield CommitTask(
-        connection=connection,
+        connection=taking,
         app=topic_name,
         changelog=changelog,
         output_topics=output_topics,
@@ -189,8 +188,8 @@ def test_a_worker_that_keeps_its_id_sees_that_the_changelog_was_made_again(
         run(task, [Share(1, 4, 5, first["offset"])], batch(valid(4, (0, b"b"))))
 
 
-def test_partitions_of_a_task_share_what_may_be_held(task: CommitTask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lastword.pipeline.running.commit_task, "_TRANSACTION_BYTES", 1000)
+def test_partitions_of_a_task_share_what_may_be_held(task: CommitTask) -> None:
+    task = replace(task, limits=TransactionLimits(bytes=1000))
     small, large = {**valid(3, (0, b"a" * 300)), "partition": 0}, valid(3, (0, b"b" * 900))
 
     def broken() -> Iterator[pyarrow.RecordBatch]:
@@ -237,10 +236,8 @@ def test_a_task_of_another_start_of_the_driver_takes_the_ids_anew(task: CommitTa
     assert len(taking.ids) == 2
 
 
-def test_a_large_share_is_committed_in_parts_and_a_second_attempt_writes_the_rest(
-    task: CommitTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lastword.pipeline.running.commit_task, "_TRANSACTION_RECORDS", 2)
+def test_a_large_share_is_committed_in_parts_and_a_second_attempt_writes_the_rest(task: CommitTask) -> None:
+    task = replace(task, limits=TransactionLimits(records=2))
     batches = [batch(valid(3, (0, b"a")), valid(4, (0, b"b"))), batch(valid(5, (0, b"c"))), batch(valid(6, (0, b"d")))]
 
     def broken() -> Iterator[pyarrow.RecordBatch]:

@@ -32,11 +32,6 @@ from lastword.pipeline.running.progress import (
 from lastword.pipeline.running.source import Share, Shares, shares_of_task, spare_imports
 from lastword.pipeline.running.transaction_buffer import TransactionBuffer
 
-# Soft limits for a transaction: one Arrow batch may exceed them. The bytes are for all partitions of a task together.
-_TRANSACTION_RECORDS = 50_000
-_TRANSACTION_EMITTED = 200_000
-_TRANSACTION_BYTES = 32 * 1024**2
-
 REPORT = pyarrow.schema(
     [
         ("partition", pyarrow.int32()),
@@ -49,6 +44,17 @@ REPORT = pyarrow.schema(
 REPORT_SQL = "partition int, offset bigint, progress binary, records bigint, newest_ms bigint"
 
 _RESTORE = "restore the topic, or start the pipeline again and accept that results are written twice"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionLimits:
+    """Soft limits for a transaction: one Arrow batch may exceed them."""
+
+    records: int = 50_000
+    # Records of all output topics.
+    emitted: int = 200_000
+    # For all partitions of a task together.
+    bytes: int = 32 * 1024**2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +71,7 @@ class CommitTask:
     output_topics: OutputTopics
     generation: int
     owner: str
+    limits: TransactionLimits = TransactionLimits()
 
     @property
     def driver(self) -> tuple[str, int]:
@@ -87,7 +94,7 @@ class CommitTask:
             for batch in batches:
                 for partition, rows in _by_partition(batch):
                     works[partition].take(rows)
-                _bound(works.values())
+                _bound(works.values(), self.limits.bytes)
             yield from for_each(works, lambda partition: works[partition].finished()).values()
             keeps_ids = of_task.is_only_task
         finally:
@@ -165,7 +172,8 @@ class _PartitionWork:
             self._is_continued = True
         self._buffer.add(batch)
         self._newest_ms = batch.column("timestamp")[-1].as_py()
-        if self._buffer.records >= _TRANSACTION_RECORDS or self._buffer.emitted >= _TRANSACTION_EMITTED:
+        limits = self._task.limits
+        if self._buffer.records >= limits.records or self._buffer.emitted >= limits.emitted:
             self.commit()
 
     def finished(self) -> pyarrow.RecordBatch:
@@ -244,9 +252,9 @@ def _release(task: CommitTask) -> None:
             held.transactions.close()
 
 
-def _bound(works: Collection[_PartitionWork]) -> None:
+def _bound(works: Collection[_PartitionWork], most_bytes: int) -> None:
     """Commits the largest buffer when all buffers together reach the limit of one transaction."""
-    if sum(work.held_bytes for work in works) >= _TRANSACTION_BYTES:
+    if sum(work.held_bytes for work in works) >= most_bytes:
         max(works, key=lambda work: work.held_bytes).commit()
 
 
