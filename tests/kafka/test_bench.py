@@ -3,13 +3,13 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import confluent_kafka
 import pytest
+from confluent_kafka import Consumer, Producer
 
 from benchmarks.alternatives import bare_consume, bare_produce
 from benchmarks.alternatives.environment import python_of_alternatives
@@ -20,7 +20,6 @@ from benchmarks.replica.contenders import Contenders
 from lastword.core.errors import LastwordError
 from lastword.core.home import default_home
 from lastword.core.row_json import Write
-from lastword.kafka.client import connection as connection_module
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.loading import load
 from lastword.kafka.client.reading import fold_topic
@@ -216,26 +215,30 @@ def test_http_gives_reads_freshness_and_change_streams_and_leaves_no_server(
     assert running_with(folder) == []
 
 
-def test_the_alternatives_have_the_client_settings_of_lastword(
-    connection: Connection, topic_name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The clients are the real ones; only what they are made with is written down."""
-    made: dict[str, dict[str, Any]] = {}
+@dataclass(frozen=True, kw_only=True)
+class NotedSettings(Connection):
+    """Its clients are the usual ones; what they are made with is written down."""
 
-    def noted(client: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
-        def make(settings: dict[str, Any]) -> Any:
-            made[client.__name__] = {
-                name: value
-                for name, value in settings.items()
-                if name not in ("bootstrap.servers", "logger") and not callable(value)
-            }
-            return client(settings)
+    noted: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-        return make
+    def producer(self, **settings: Any) -> Producer:
+        self.noted["producer"] = comparable(self.producer_settings(**settings))
+        return super().producer(**settings)
 
+    def consumer(self, **settings: Any) -> Consumer:
+        self.noted["consumer"] = comparable(self.consumer_settings(**settings))
+        return super().consumer(**settings)
+
+
+def comparable(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings without those that are of one process alone."""
+    left_out = ("bootstrap.servers", "logger")
+    return {name: value for name, value in settings.items() if name not in left_out and not callable(value)}
+
+
+def test_the_alternatives_have_the_client_settings_of_lastword(connection: Connection, topic_name: str) -> None:
     create_topic(connection, topic_name, partitions=1)
-    monkeypatch.setattr(connection_module, "Producer", noted(confluent_kafka.Producer))
-    monkeypatch.setattr(connection_module, "Consumer", noted(confluent_kafka.Consumer))
-    load(connection, topic_name, [Write(b"a", b"1")])
-    fold_topic(connection, topic_name)
-    assert made == {"Producer": bare_produce.SETTINGS, "Consumer": bare_consume.SETTINGS}
+    noted = NotedSettings(bootstrap_servers=connection.bootstrap_servers)
+    load(noted, topic_name, [Write(b"a", b"1")])
+    fold_topic(noted, topic_name)
+    assert noted.noted == {"producer": bare_produce.SETTINGS, "consumer": bare_consume.SETTINGS}

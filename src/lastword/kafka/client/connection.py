@@ -63,23 +63,28 @@ class Connection:
 
     def producer(self, **settings: Any) -> Producer:
         """An idempotent producer; `settings` in Python spelling (`linger_ms=5` is `linger.ms`)."""
-        return _client(Producer, self._settings({"linger.ms": 5, **_PRODUCER, **_dotted(settings)}))
+        return _client(Producer, self.producer_settings(**settings))
+
+    def producer_settings(self, **settings: Any) -> dict[str, Any]:
+        """All that `producer` gives its client."""
+        return self._settings({"linger.ms": 5, **_PRODUCER, **_dotted(settings)})
 
     def consumer(self, **settings: Any) -> Consumer:
         """A consumer that is assigned by hand and commits nothing, unless `settings` say otherwise."""
-        return _client(
-            Consumer,
-            self._settings(
-                {
-                    "group.id": "lastword",
-                    "enable.auto.commit": False,
-                    "enable.auto.offset.store": False,
-                    "auto.offset.reset": "error",
-                    "fetch.wait.max.ms": 50,
-                    **_CONSUMER,
-                    **_dotted(settings),
-                }
-            ),
+        return _client(Consumer, self.consumer_settings(**settings))
+
+    def consumer_settings(self, **settings: Any) -> dict[str, Any]:
+        """All that `consumer` gives its client."""
+        return self._settings(
+            {
+                "group.id": "lastword",
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "error",
+                "fetch.wait.max.ms": 50,
+                **_CONSUMER,
+                **_dotted(settings),
+            }
         )
 
     def reach(self, client: Client | None = None) -> ClusterMetadata:
