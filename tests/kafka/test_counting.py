@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 
@@ -15,7 +13,6 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.kafka.topics.topic_description import TopicDescription, describe_topic
 from lastword.kafka.topics.topic_scan import TopicScan, scan_topic
-from lastword.serve.cluster import topic_counts as counting_module
 from lastword.serve.cluster.topic_counts import BEING_COUNTED, Counting
 from support.compacted_logs import write
 from support.waiting import eventually
@@ -28,12 +25,6 @@ def topic(connection: Connection, topic_name: str) -> TopicDescription:
     return describe_topic(connection, topic_name)
 
 
-@pytest.fixture
-def counting(connection: Connection) -> Iterator[Counting]:
-    with closing(Counting(connection)) as made:
-        yield made
-
-
 def of_unknown_size(topic: TopicDescription) -> TopicDescription:
     """The topic as it is seen while its partition has no leader."""
     (partition,) = topic.partitions
@@ -41,35 +32,29 @@ def of_unknown_size(topic: TopicDescription) -> TopicDescription:
     return replace(topic, partitions=(unknown,))
 
 
-def test_a_topic_that_turns_out_to_be_too_much_is_not_read(
-    topic: TopicDescription, counting: Counting, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(counting_module, "MOST_RECORDS", 3)
+def test_a_topic_that_turns_out_to_be_too_much_is_not_read(connection: Connection, topic: TopicDescription) -> None:
     seen = of_unknown_size(topic)
-    eventually(lambda: counting.of(seen)[1] != BEING_COUNTED)
-    counted, why = counting.of(seen)
+    with closing(Counting(connection, most_records=3)) as counting:
+        eventually(lambda: counting.of(seen)[1] != BEING_COUNTED)
+        counted, why = counting.of(seen)
     assert counted is None
-    assert why is not None
-    assert why.endswith(f"records to read:  lastword topic describe {topic.name} --scan  counts them")
+    assert why == f"more than 3 records to read:  lastword topic describe {topic.name} --scan  counts them"
 
 
-def test_an_older_count_says_why_there_is_no_newer_one(
-    connection: Connection, topic: TopicDescription, counting: Counting
-) -> None:
-    eventually(lambda: counting.of(topic)[0] is not None)
-    assert counting.of(topic)[1] is None
-    delete_topic(connection, topic.name)
-    counting.again(topic.name)
-    eventually(lambda: counting.of(topic)[1] is not None)
-    counted, why = counting.of(topic)
+def test_an_older_count_says_why_there_is_no_newer_one(connection: Connection, topic: TopicDescription) -> None:
+    with closing(Counting(connection)) as counting:
+        eventually(lambda: counting.of(topic)[0] is not None)
+        assert counting.of(topic)[1] is None
+        delete_topic(connection, topic.name)
+        counting.again(topic.name)
+        eventually(lambda: counting.of(topic)[1] is not None)
+        counted, why = counting.of(topic)
     assert counted is not None
     assert counted.scan is not None
     assert (counted.scan.partitions[0].records, why) == (4, "the topic is gone")
 
 
-def test_what_changes_while_it_is_counted_is_counted_again(
-    connection: Connection, topic: TopicDescription, counting: Counting, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_changes_while_it_is_counted_is_counted_again(connection: Connection, topic: TopicDescription) -> None:
     counts = list[TopicScan]()
 
     def changed_at_its_end(connection: Connection, name: str, progress: Progress) -> TopicScan:
@@ -79,21 +64,18 @@ def test_what_changes_while_it_is_counted_is_counted_again(
             counting.again(name)
         return counts[-1]
 
-    monkeypatch.setattr(counting_module, "scan_topic", changed_at_its_end)
-
     def records() -> int | None:
         counting.of(topic)
         scan = counting.known(topic.name)
         return None if scan is None else scan.partitions[0].records
 
-    # Sooner than the half minute after which one that has changed is counted anyway.
-    eventually(lambda: records() == 5, within_s=15)
+    with closing(Counting(connection, scan=changed_at_its_end)) as counting:
+        # Sooner than the half minute after which one that has changed is counted anyway.
+        eventually(lambda: records() == 5, within_s=15)
     assert len(counts) == 2
 
 
-def test_a_count_that_hangs_does_not_hold_up_a_stop(
-    topic: TopicDescription, connection: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_count_that_hangs_does_not_hold_up_a_stop(topic: TopicDescription, connection: Connection) -> None:
     hangs, goes_on = threading.Event(), threading.Event()
 
     def hanging(*_: object) -> TopicScan:
@@ -101,17 +83,13 @@ def test_a_count_that_hangs_does_not_hold_up_a_stop(
         goes_on.wait(60)
         return TopicScan(partitions=())
 
-    monkeypatch.setattr(counting_module, "scan_topic", hanging)
-    monkeypatch.setattr(counting_module, "_STOP_S", 0.2)
-    counting = Counting(connection)
+    counting = Counting(connection, scan=hanging, stop_s=0.2)
     counting.of(topic)
     assert hangs.wait(120)
-    began = time.monotonic()
     counting.close()
-    took = time.monotonic() - began
     (thread,) = [each for each in threading.enumerate() if each.name == "counting"]
     # Nor the end of the process.
-    assert (took < 5, thread.daemon) == (True, True)
+    assert (thread.is_alive(), thread.daemon) == (True, True)
     goes_on.set()
     thread.join(120)
     assert not thread.is_alive()

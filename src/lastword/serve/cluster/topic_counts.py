@@ -6,11 +6,13 @@ import logging
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
 
 from lastword.core.clock import now_ms
 from lastword.core.errors import ClusterUnreachable, LastwordError, NotFound
+from lastword.kafka.client.bounded_read import Progress
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_description import TopicDescription
 from lastword.kafka.topics.topic_scan import TopicScan, scan_topic
@@ -20,7 +22,6 @@ from lastword.serve.http.answers import public_message
 # A count keeps every key in memory, and takes CPU time from requests.
 MOST_RECORDS = 2_000_000
 MOST_BYTES = 2**30
-_MANY_RECORDS = f"more than {MOST_RECORDS:,} records"
 _AGAIN_S = 30.0
 # The most of the time that counting may take: after a long count the pause is long.
 _SHARE = 0.1
@@ -65,7 +66,17 @@ class _Kept:
 class Counting:
     """Asked from any thread."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        scan: Callable[[Connection, str, Progress], TopicScan] = scan_topic,
+        most_records: int = MOST_RECORDS,
+        stop_s: float = _STOP_S,
+    ) -> None:
+        self._scan = scan
+        self._most_records = most_records
+        self._stop_s = stop_s
         # A cluster that hangs must not hold up a stop for long.
         self._connection = replace(connection, patience_s=min(_PATIENCE_S, connection.patience_s))
         self._lock = threading.Lock()
@@ -87,7 +98,7 @@ class Counting:
                 del self._kept[topic.name]
                 kept = None
             counted = None if kept is None or kept.counted.scan is None else kept.counted
-            if (too_much := too_much_to_read(topic)) is not None:
+            if (too_much := too_much_to_read(topic, self._most_records)) is not None:
                 return counted, _not_read(topic.name, too_much)
             is_due = kept is None or (kept.mark != _mark(topic) and time.monotonic() >= kept.next_s)
             if is_due and topic.name not in self._wanted and not self._loop.is_stopping:
@@ -113,7 +124,7 @@ class Counting:
         with self._lock:
             self._loop.ask_to_stop()
         self._queue.put(None)
-        self._loop.stop(_STOP_S)
+        self._loop.stop(self._stop_s)
 
     def _want(self, topic: TopicDescription) -> None:
         if not self._loop.is_started:
@@ -134,11 +145,11 @@ class Counting:
         began_s, at = time.monotonic(), now_ms()
         scan, why = None, None
         try:
-            scan = scan_topic(self._connection, topic.name, self._check_wanted)
+            scan = self._scan(self._connection, topic.name, self._check_wanted)
         except _CountStopped:
             return
         except _TooMuch:
-            why = _not_read(topic.name, _MANY_RECORDS)
+            why = _not_read(topic.name, _more_records_than(self._most_records))
         except ClusterUnreachable:
             why = "no cluster answers: the topic is counted once the cluster is back"
         except NotFound:
@@ -169,16 +180,20 @@ class Counting:
         if self._loop.is_stopping:
             raise _CountStopped
         # The topic has grown, or its size was not known before: a partition had no leader, say.
-        if total > MOST_RECORDS:
+        if total > self._most_records:
             raise _TooMuch
 
 
-def too_much_to_read(topic: TopicDescription) -> str | None:
+def too_much_to_read(topic: TopicDescription, most_records: int = MOST_RECORDS) -> str | None:
     """`more than 2,000,000 records`; None for a topic that is small enough to count."""
     records, size = topic.start_to_end, topic.bytes_on_disk
-    if records is not None and records > MOST_RECORDS:
-        return _MANY_RECORDS
+    if records is not None and records > most_records:
+        return _more_records_than(most_records)
     return f"more than {MOST_BYTES >> 20:,} MiB" if size is not None and size > MOST_BYTES else None
+
+
+def _more_records_than(most_records: int) -> str:
+    return f"more than {most_records:,} records"
 
 
 def _not_read(name: str, too_much: str) -> str:
