@@ -17,8 +17,7 @@ import pytest
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.transactions import OutgoingRecord, Transactions
 from lastword.kafka.topics.topic_changes import delete_topic
-from lastword.teams.board import board_session as session
-from lastword.teams.board.board_session import WRITER
+from lastword.teams.board.board_session import WRITER, BoardTimes
 from lastword.teams.board.live import LiveBoard
 from lastword.teams.board.registering import register_team
 from support.boards import (
@@ -43,11 +42,11 @@ KILLS = 15 * int(SOAK) if SOAK else 5
 # Keeps what it has counted twenty times as often, so that most kills fall near a transaction.
 _WRITE = """\
 import sys
-from lastword.teams.board import board_session as session
+from lastword.teams.board.board_session import BoardTimes
 from lastword.teams.board.live import LiveBoard
 from lastword.kafka.client.connection import Connection
-session._COMMIT_EVERY_S = 0.05
-with LiveBoard(Connection(bootstrap_servers=sys.argv[1]), writes=True, report=print) as live:
+often = BoardTimes(commit_every_s=0.05)
+with LiveBoard(Connection(bootstrap_servers=sys.argv[1]), writes=True, report=print, times=often) as live:
     live.wait_until_ready(120)
     print("ready", flush=True)
     sys.stdin.read()
@@ -182,9 +181,8 @@ def test_the_newest_of_two_writes_and_both_show_the_same(topics: Connection) -> 
     assert said == ["another process writes the board: this process only reads from now on"]
 
 
-def test_a_writer_that_falls_silent_is_replaced(topics: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_SILENCE_S", 1.0)
-    with LiveBoard(topics, writes=True) as live:
+def test_a_writer_that_falls_silent_is_replaced(topics: Connection) -> None:
+    with LiveBoard(topics, writes=True, times=BoardTimes(silence_s=1.0)) as live:
         live.wait_until_ready(120)
         act(topics, "team-1")
         # Another takes the id, and then does nothing with it.
@@ -201,10 +199,9 @@ def test_a_writer_that_falls_silent_is_replaced(topics: Connection, monkeypatch:
         assert (recount_shown(again).actions, badges_of(again, "team-1")) == ({"team-1": 3}, ["first_action"])
 
 
-def test_a_reader_never_takes_the_writers_id(topics: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_SILENCE_S", 0.2)
+def test_a_reader_never_takes_the_writers_id(topics: Connection) -> None:
     writer = Transactions(topics, WRITER)
-    with LiveBoard(topics, writes=False) as live:
+    with LiveBoard(topics, writes=False, times=BoardTimes(silence_s=0.2)) as live:
         live.wait_until_ready(120)
         act(topics, "team-1", "team-1")
         eventually(lambda: recount_shown(live).actions == {"team-1": 2})

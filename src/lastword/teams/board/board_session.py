@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from lastword.core.clock import now_ms
 from lastword.core.errors import LastwordError, TakenOver
@@ -27,12 +28,17 @@ from lastword.teams.board.status_source import StatusSource
 
 # The transactional id: the process that takes it last is the writer.
 WRITER = "lastword-board"
-_COMMIT_EVERY_S = 1.0
-_PUBLISH_EVERY_S = 0.3
 _PATIENCE_S = 0.05
 _TROUBLE_S = 0.5
-# A writer that has had something to write for this long, and has not written, counts as dead.
-_SILENCE_S = 15.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardTimes:
+    # How often the writer writes its counts.
+    commit_every_s: float = 1.0
+    publish_every_s: float = 0.3
+    # A writer that has had something to write for this long, and has not written, counts as dead.
+    silence_s: float = 15.0
 
 
 class BoardSession:
@@ -46,9 +52,11 @@ class BoardSession:
         *,
         writes: bool,
         publish: Callable[[Board], None],
+        times: BoardTimes,
     ) -> None:
         self._groups = groups
         self._publish = publish
+        self._times = times
         self._status_source = status_source
         # First the id: after that no other process writes, and no transaction is open.
         self._transactions = Transactions(connection, WRITER) if writes else None
@@ -82,10 +90,10 @@ class BoardSession:
         now = time.monotonic()
         if now >= self._publish_at and (trouble is not None or self._is_current):
             self._make_board(trouble)
-            self._publish_at = now + _PUBLISH_EVERY_S
+            self._publish_at = now + self._times.publish_every_s
         if now >= self._commit_at:
             self.write_rows()
-            self._commit_at = time.monotonic() + _COMMIT_EVERY_S
+            self._commit_at = time.monotonic() + self._times.commit_every_s
         if trouble is not None:
             if not self._was_published:
                 raise trouble
@@ -106,7 +114,7 @@ class BoardSession:
         """Whether there has been something to write for long, and no process has written."""
         if not self._view.is_ahead:
             self._writer_seen_at = time.monotonic()
-        return time.monotonic() - self._writer_seen_at > _SILENCE_S
+        return time.monotonic() - self._writer_seen_at > self._times.silence_s
 
     def close(self) -> None:
         for source in self._sources:

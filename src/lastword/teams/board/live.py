@@ -10,7 +10,7 @@ from lastword.core.clock import now_ms
 from lastword.core.errors import Fenced, LastwordError, NotReady, TakenOver
 from lastword.kafka.client.connection import Connection
 from lastword.processes.background_loop import BackgroundLoop
-from lastword.teams.board.board_session import BoardSession
+from lastword.teams.board.board_session import BoardSession, BoardTimes
 from lastword.teams.board.board_topics import make_state_topic
 from lastword.teams.board.group_watch import GroupWatch
 from lastword.teams.board.ranking import Board
@@ -37,12 +37,14 @@ class LiveBoard:
         writes: bool,
         report: Callable[[str], None] = lambda _: None,
         status_source: Callable[[], StatusSource] | None = None,
+        times: BoardTimes | None = None,
     ) -> None:
         self._connection = connection
         self._may_write = writes
         self._report = report
         self._reported = ""
         self._status_source = status_source or partial(StatusTopic, connection)
+        self._times = times or BoardTimes()
         self._news = threading.Condition()
         self._board: Board | None = None
         self._failure: LastwordError | None = None
@@ -112,7 +114,14 @@ class LiveBoard:
     def _run_session(self, groups: GroupWatch, *, writes: bool) -> None:
         if writes:
             make_state_topic(self._connection)
-        session = BoardSession(self._connection, groups, self._status_source(), writes=writes, publish=self._publish)
+        session = BoardSession(
+            self._connection,
+            groups,
+            self._status_source(),
+            writes=writes,
+            publish=self._publish,
+            times=self._times,
+        )
         self.is_writer = writes
         try:
             while not self._loop.is_stopping:
