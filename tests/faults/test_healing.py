@@ -7,9 +7,6 @@ import logging
 import os
 import random
 import re
-import signal
-import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -23,18 +20,18 @@ import pytest
 from msgspec.structs import replace
 
 from lastword.api.table import Table
-from lastword.core.errors import ClusterUnreachable, DiskFull, HistoryLost, NotReady, StoreDamaged
+from lastword.core.errors import ClusterUnreachable, DiskFull, HistoryLost, LastwordError, NotReady, StoreDamaged
 from lastword.kafka.client.connection import Connection
+from lastword.replica.building.rebuild import build
 from lastword.replica.damage_log import MOST_DAMAGES, WITHIN_MS, DamageLog
 from lastword.replica.folder import ReplicaFolder
-from lastword.replica.owned_store import OwnedStore
 from lastword.replica.replica import Replica
+from lastword.replica.steps import ReplicaSteps
 from lastword.replica.store.row_layout import FORMAT
-from lastword.replica.store.store import Store
 from lastword.serve.running import Front, Running, TableToServe, running
 from support.cluster_routes import json_answer
 from support.damage import damage, flip, largest_table
-from support.replicas import recreate, store_of, store_on_disk
+from support.replicas import killed_at, recreate, replica_of, store_of, store_on_disk
 from support.waiting import eventually
 
 SOAK = os.environ.get("LASTWORD_SOAK")
@@ -262,19 +259,30 @@ def test_nothing_is_shown_in_the_place_of_a_damaged_store_before_it_has_all_rows
 
 
 def test_whoever_watches_hears_that_the_table_is_another_also_when_building_it_fails_first(
-    connection: Connection, users: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, users: Table, tmp_path: Path
 ) -> None:
-    build, failures = OwnedStore.build, [DiskFull("no space"), ClusterUnreachable("away")]
+    failures = list[LastwordError]()
 
-    def fails_twice(self: OwnedStore, *args: Any, **options: Any) -> Store:
+    def failing(*args: Any, **options: Any) -> bool:
         if failures:
             raise failures.pop()
-        return build(self, *args, **options)
+        return build(*args, **options)
 
     users.put("old", 1)
-    with users.replica(tmp_path, check_every_s=0.5) as replica, replica.watch() as watch:
-        monkeypatch.setattr(OwnedStore, "build", fails_twice)
-        recreate(connection, users.topic, [(0, "new", "2")])
+    opened = replica_of(
+        connection,
+        users.topic,
+        tmp_path,
+        key="string",
+        steps=ReplicaSteps(build=failing),
+        workers_from_offsets=1,
+        check_every_s=0.5,
+    )
+    with opened as replica, replica.watch() as watch:
+        failures += [DiskFull("no space"), ClusterUnreachable("away")]
+        # The replica stands still meanwhile: for a topic that is still empty, no worker would be asked to build.
+        with replica._follower.watchers.committing():
+            recreate(connection, users.topic, [(0, "new", "2")])
         # What the new topic has at offsets that the old one never had may come before.
         with pytest.raises(HistoryLost, match="was recreated"):
             deque(watch)
@@ -306,21 +314,6 @@ def test_a_store_that_was_set_aside_without_a_note_is_healed_all_the_same(filled
     assert states <= {"connecting", "rebuilding"}
 
 
-# Which step of healing is its process's last.
-_KILLED_WHILE_HEALING = """\
-import os, sys
-from lastword.kafka.client.connection import Connection
-from lastword.replica.damage_log import DamageLog
-from lastword.replica.folder import ReplicaFolder
-from lastword.replica.owned_store import OwnedStore
-from lastword.api.table import Table
-servers, topic, folder, owner, step = sys.argv[1:]
-setattr({each.__name__: each for each in (DamageLog, ReplicaFolder, OwnedStore)}[owner], step,
-        lambda *_, **__: os.kill(os.getpid(), 9))
-Table(Connection(bootstrap_servers=servers), topic).replica(folder)
-"""
-
-
 @pytest.mark.open
 @pytest.mark.parametrize(
     "step", ["DamageLog.note", "ReplicaFolder.set_aside", "OwnedStore.build", "ReplicaFolder.adopt", "DamageLog.healed"]
@@ -331,15 +324,7 @@ def test_killed_at_any_step_of_healing_it_heals_at_the_next_start(
     with filled.replica(tmp_path) as replica:
         store = flushed(replica)
     largest_table(store).unlink()
-    killed = subprocess.run(
-        [
-            *(sys.executable, "-c", _KILLED_WHILE_HEALING, connection.bootstrap_servers, filled.topic, str(tmp_path)),
-            *step.split("."),
-        ],
-        capture_output=True,
-        timeout=120,
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    killed_at(step, connection, filled.topic, tmp_path)
     with filled.replica(tmp_path) as replica:
         assert is_whole(replica)
     # Only the one that is shown, and one to look at.

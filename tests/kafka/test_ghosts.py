@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,10 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import log_bounds, read_log
 from lastword.kafka.compaction.on_demand import compact_topic
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic
-from lastword.replica import ghost_sweep as ghosts
+from lastword.replica.ghost_sweep import sweep
+from lastword.replica.replica import Replica
+from lastword.replica.steps import ReplicaSteps
+from lastword.replica.store.apply_batch import Applied
 from support.compacted_logs import aborted_transaction
 from support.replicas import (
     QUICK,
@@ -30,35 +34,34 @@ from support.replicas import (
     make_ghosts,
     make_table,
     recreate,
+    replica_of,
     store_on_disk,
     write_rows,
 )
 from support.waiting import eventually
 
 
-@pytest.fixture
-def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Sweeps begin when it is set."""
-    opened = threading.Event()
+def sweeping(
+    sweep: Callable[..., Iterator[Applied]], connection: Connection, topic: str, folder: Path, **options: Any
+) -> Replica:
+    """A replica that removes its ghosts by the given sweep."""
+    return replica_of(connection, topic, folder, key="string", steps=ReplicaSteps(sweep=sweep), **options)
 
-    def gated(*args: Any, **options: Any) -> Iterator[object]:
-        opened.wait(30)
-        yield from ghosts.sweep(*args, **options)
 
-    monkeypatch.setattr("lastword.replica.follow_session.sweep", gated)
-    return opened
+def once_set(gate: threading.Event) -> Callable[..., Iterator[Applied]]:
+    """The sweep, which begins when the gate is set."""
+
+    def gated(*args: Any, **options: Any) -> Iterator[Applied]:
+        gate.wait(30)
+        yield from sweep(*args, **options)
+
+    return gated
 
 
 def test_a_key_whose_tombstone_was_compacted_away_while_the_replica_was_away_is_swept(
-    connection: Connection, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
     watched = threading.Event()
-
-    def once_watched(*args: object, **options: object) -> Iterator[object]:
-        watched.wait(30)
-        yield from ghosts.sweep(*args, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr("lastword.replica.follow_session.sweep", once_watched)
     with make_table(connection, topic_name, QUICK) as users:
         users.put_many([("a", 1), ("ghost", 2), ("b", 3)])
         with users.replica(tmp_path / "replica") as replica:
@@ -67,7 +70,8 @@ def test_a_key_whose_tombstone_was_compacted_away_while_the_replica_was_away_is_
         users.delete("ghost")
         compact_tombstones_away(connection, topic_name, tmp_path / "home")
         time.sleep(0.7)
-        with users.replica(tmp_path / "replica", wait=False) as replica:
+        folder = tmp_path / "replica"
+        with sweeping(once_set(watched), connection, topic_name, folder, wait=False) as replica:
             watch = replica.watch()
             watched.set()
             replica.wait_until_ready()
@@ -79,11 +83,8 @@ def test_a_key_whose_tombstone_was_compacted_away_while_the_replica_was_away_is_
                 replica.watch(position)
 
 
-def test_without_the_sweep_the_ghost_would_be_shown(
-    connection: Connection, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_sweep_the_ghost_would_be_shown(connection: Connection, topic_name: str, tmp_path: Path) -> None:
     """The negative control of the test above."""
-    monkeypatch.setattr("lastword.replica.follow_session.sweep", lambda *_, **__: iter(()))
     with make_table(connection, topic_name, QUICK) as users:
         users.put_many([("a", 1), ("ghost", 2)])
         with users.replica(tmp_path / "replica"):
@@ -91,7 +92,7 @@ def test_without_the_sweep_the_ghost_would_be_shown(
         users.delete("ghost")
         compact_tombstones_away(connection, topic_name, tmp_path / "home")
         time.sleep(0.7)
-        with users.replica(tmp_path / "replica") as replica:
+        with sweeping(lambda *_, **__: iter(()), connection, topic_name, tmp_path / "replica") as replica:
             assert dict(replica) == {"a": 1, "ghost": 2}
 
 
@@ -135,38 +136,37 @@ with lastword.connect(servers) as cluster, cluster.table(topic).replica(folder) 
 
 
 def test_a_replica_that_was_away_for_long_and_missed_nothing_reads_nothing_again(
-    connection: Connection, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
     swept: list[int] = []
 
-    def note(_connection: object, _store: object, _folder: object, partition: int, **_: object) -> Iterator[object]:
+    def note(_connection: object, _store: object, _folder: object, partition: int, **_: object) -> Iterator[Applied]:
         swept.append(partition)
         return iter(())
 
-    monkeypatch.setattr("lastword.replica.follow_session.sweep", note)
     with make_table(connection, topic_name, QUICK) as users:
         users.put_many([("a", 1), ("b", 2)])
-        with users.replica(tmp_path):
+        with sweeping(note, connection, topic_name, tmp_path):
             pass
         time.sleep(0.7)
-        with users.replica(tmp_path):
+        with sweeping(note, connection, topic_name, tmp_path):
             pass
         # Every offset is there: no tombstone can have gone.
         users.put("c", 3)
         users.delete("a")
-        with users.replica(tmp_path) as replica:
+        with sweeping(note, connection, topic_name, tmp_path) as replica:
             assert dict(replica) == {"b": 2, "c": 3}
         assert swept == []
         # Here one is missing.
         with aborted_transaction(connection, topic_name, records=1):
             pass
         time.sleep(0.7)
-        with users.replica(tmp_path):
+        with sweeping(note, connection, topic_name, tmp_path):
             assert swept == [0]
 
 
 def test_a_pass_that_takes_longer_than_tombstones_live_is_repeated_and_then_deletes_are_uncertain(
-    connection: Connection, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
     passes: list[str] = []
 
@@ -185,23 +185,18 @@ def test_a_pass_that_takes_longer_than_tombstones_live_is_repeated_and_then_dele
             pass
         users.put("b", 2)
         time.sleep(0.7)
-        monkeypatch.setattr("lastword.replica.ghost_sweep.read_log", slow)
-        with users.replica(tmp_path) as replica:
+        with sweeping(partial(sweep, read=slow), connection, topic_name, tmp_path) as replica:
             assert len(passes) == 3
             assert (replica.state.name, replica.state.deletes) == ("ready", "uncertain")
             assert "deletes: uncertain" in str(replica.state)
             assert dict(replica) == {"a": 1, "b": 2}
-        monkeypatch.undo()
         # The next start is a new chance.
         with users.replica(tmp_path) as replica:
             assert replica.state.deletes == "certain"
 
 
-def test_a_sweep_of_many_keys_notes_them_on_disk(
-    connection: Connection, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ghosts, "_IN_MEMORY", 10)
-    monkeypatch.setattr(ghosts, "_AT_ONCE", 3)
+def test_a_sweep_of_many_keys_notes_them_on_disk(connection: Connection, topic_name: str, tmp_path: Path) -> None:
+    of_many_keys = partial(sweep, keys_in_memory=10, ghosts_at_once=3)
     with make_table(connection, topic_name, QUICK) as users:
         users.put_many([(f"key-{n:03}", n) for n in range(100)])
         with users.replica(tmp_path / "replica"):
@@ -211,7 +206,7 @@ def test_a_sweep_of_many_keys_notes_them_on_disk(
         users.put("key-000", "again")
         compact_tombstones_away(connection, topic_name, tmp_path / "home")
         time.sleep(0.7)
-        with users.replica(tmp_path / "replica") as replica:
+        with sweeping(of_many_keys, connection, topic_name, tmp_path / "replica") as replica:
             gone = {f"key-{n:03}" for n in range(2, 40, 2)}
             assert set(replica) == {f"key-{n:03}" for n in range(100)} - gone
             assert len(replica) == 81
@@ -219,7 +214,7 @@ def test_a_sweep_of_many_keys_notes_them_on_disk(
 
 
 def test_a_watcher_that_comes_back_to_where_ghosts_were_swept_is_told_to_start_over(
-    connection: Connection, topic_name: str, tmp_path: Path, gate: threading.Event
+    connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
     create_topic(connection, topic_name, partitions=1, settings=QUICK)
     with Table(connection, topic_name) as users:
@@ -227,7 +222,8 @@ def test_a_watcher_that_comes_back_to_where_ghosts_were_swept_is_told_to_start_o
         with users.replica(tmp_path / "replica"):
             pass
         make_ghosts(connection, topic_name, tmp_path / "home", "ghost")
-        with users.replica(tmp_path / "replica", wait=False) as replica:
+        gate, folder = threading.Event(), tmp_path / "replica"
+        with sweeping(once_set(gate), connection, topic_name, folder, wait=False) as replica:
             eventually(lambda: "sweeping" in str(replica.state.why))
             # Ghosts are shown until they are swept: not a moment to call it ready.
             assert (replica.state.name, "ghost" in replica) == ("catching-up", True)
@@ -243,7 +239,7 @@ def test_a_watcher_that_comes_back_to_where_ghosts_were_swept_is_told_to_start_o
 
 
 def test_a_row_that_shows_up_from_behind_a_ghost_is_a_put_and_not_swept(
-    connection: Connection, topic_name: str, tmp_path: Path, gate: threading.Event
+    connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
     create_topic(connection, topic_name, partitions=2, settings=QUICK)
     write_rows(connection, topic_name, [(0, "k", "1", 1000), (1, "k", "2", 2000), (1, "x", "1", 2000)])
@@ -253,7 +249,8 @@ def test_a_row_that_shows_up_from_behind_a_ghost_is_a_put_and_not_swept(
         write_rows(connection, topic_name, [(1, "k", None)])
         compact_topic(connection, topic_name, home=tmp_path / "home")
         time.sleep(0.7)
-        with users.replica(tmp_path / "replica", wait=False) as replica:
+        gate, folder = threading.Event(), tmp_path / "replica"
+        with sweeping(once_set(gate), connection, topic_name, folder, wait=False) as replica:
             eventually(lambda: "sweeping" in str(replica.state.why))
             watch = replica.watch()
             gate.set()
@@ -273,7 +270,7 @@ def test_a_sweep_leaves_a_row_alone_whose_place_a_later_record_has_taken(
         users.put("a", 3)
     make_ghosts(connection, topic_name, tmp_path / "home", "ghost")
     with store_on_disk(tmp_path / "replica") as (folder, store):
-        (applied,) = ghosts.sweep(connection, store, folder, 0, retention_ms=60_000, stopping=threading.Event())
+        (applied,) = sweep(connection, store, folder, 0, retention_ms=60_000, stopping=threading.Event())
         assert [record.key for record in applied.records] == [b"ghost"]
         assert [record.key for record in store.scan()] == [b"a"]
 
@@ -317,17 +314,16 @@ def log_end(connection: Connection, topic: str) -> int:
 
 
 def test_where_tombstones_live_for_no_time_a_partition_is_not_read_again_for_every_transaction(
-    connection: Connection, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
     create_topic(connection, topic_name, partitions=1, settings={"delete.retention.ms": "0"})
     sweeps: list[int] = []
 
-    def noted(*args: Any, **options: Any) -> Iterator[object]:
+    def noted(*args: Any, **options: Any) -> Iterator[Applied]:
         sweeps.append(1)
-        yield from ghosts.sweep(*args, **options)
+        yield from sweep(*args, **options)
 
-    monkeypatch.setattr("lastword.replica.follow_session.sweep", noted)
-    with Table(connection, topic_name).replica(tmp_path, check_every_s=300):
+    with sweeping(noted, connection, topic_name, tmp_path, check_every_s=300):
         for _ in range(8):
             with aborted_transaction(connection, topic_name, records=1):
                 pass
@@ -336,7 +332,7 @@ def test_where_tombstones_live_for_no_time_a_partition_is_not_read_again_for_eve
 
 
 def test_a_topic_that_is_recreated_in_the_middle_of_a_sweep_is_built_again(
-    connection: Connection, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
     create_topic(connection, topic_name, partitions=1, settings=QUICK)
     with Table(connection, topic_name) as users:
@@ -346,14 +342,13 @@ def test_a_topic_that_is_recreated_in_the_middle_of_a_sweep_is_built_again(
         with aborted_transaction(connection, topic_name, records=1):
             pass
         time.sleep(0.7)
-        read_log, reads = ghosts.__dict__["read_log"], []
+        reads: list[int] = []
 
-        def then_anew(*args: Any, **options: Any) -> Iterator[object]:
+        def then_anew(*args: Any, **options: Any) -> Iterator[list[Record]]:
             yield from read_log(*args, **options)
             reads.append(1)
             if len(reads) == 1:
                 recreate(connection, topic_name, [(0, "new", "1")])
 
-        monkeypatch.setattr(ghosts, "read_log", then_anew)
-        with users.replica(tmp_path) as replica:
+        with sweeping(partial(sweep, read=then_anew), connection, topic_name, tmp_path) as replica:
             eventually(lambda: replica.state.name == "ready" and list(replica) == ["new"])

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,13 +20,14 @@ from lastword.kafka.broker.local_cluster import LocalCluster
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
-from lastword.replica import owned_store
-from lastword.replica.owned_store import OwnedStore
-from lastword.replica.store.store import Store
+from lastword.replica.building.rebuild import build
+from lastword.replica.replica import Replica
+from lastword.replica.steps import ReplicaSteps
 from support.compacted_logs import aborted_transaction
 from support.replicas import (
     connection_to,
     disagreements,
+    killed_at,
     log_now,
     make_table,
     recreate,
@@ -206,47 +204,50 @@ def test_partitions_that_were_added_are_followed_and_split_keys_are_counted(
                 assert 0 < replica.split_keys < 20
 
 
-@pytest.fixture
-def built(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every topic is large enough for workers."""
-    monkeypatch.setattr(owned_store, "_SMALL", 1)
+def built(
+    connection: Connection,
+    topic: str,
+    folder: Path,
+    *,
+    key: str = "string",
+    build: Callable[..., bool] = build,
+) -> Replica:
+    """A replica for which every topic is large enough for workers."""
+    return replica_of(connection, topic, folder, key=key, steps=ReplicaSteps(build=build), workers_from_offsets=1)
 
 
 def test_a_topic_that_is_recreated_during_a_build_is_never_shown_as_a_mix(
-    connection: Connection, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built: None
+    connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
     create_topic(connection, topic_name, partitions=1)
     write_rows(connection, topic_name, [(0, f"old-{n}", "1") for n in range(5)])
-    build: Callable[..., Store] = OwnedStore.build
     done: list[int] = []
 
-    def then_anew(self: OwnedStore, *args: Any, **options: Any) -> Store:
-        store = build(self, *args, **options)
+    def then_anew(*args: Any, **options: Any) -> bool:
+        is_built = build(*args, **options)
         if not done:
             done.append(1)
             recreate(connection, topic_name, [(0, f"new-{n}", "1") for n in range(8)])
-        return store
+        return is_built
 
-    monkeypatch.setattr(OwnedStore, "build", then_anew)
-    with Table(connection, topic_name).replica(tmp_path) as replica:
+    with built(connection, topic_name, tmp_path, build=then_anew) as replica:
         assert list(replica) == [f"new-{n}" for n in range(8)]
+    assert done == [1]
 
 
 def test_records_that_are_deleted_while_it_is_built_make_it_begin_again(
-    connection: Connection, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built: None
+    connection: Connection, topic_name: str, tmp_path: Path
 ) -> None:
     create_topic(connection, topic_name, partitions=1, settings={"cleanup.policy": "compact,delete"})
     write_rows(connection, topic_name, [(0, f"key-{n}", "1") for n in range(20)])
-    build = owned_store.__dict__["build"]
 
     def late(*args: Any, **options: Any) -> bool:
         admin = connection.admin()
         for future in admin.delete_records([TopicPartition(topic_name, 0, 15)]).values():
             future.result()
-        return bool(build(*args, **options))
+        return build(*args, **options)
 
-    monkeypatch.setattr(owned_store, "build", late)
-    with Table(connection, topic_name).replica(tmp_path) as replica:
+    with built(connection, topic_name, tmp_path, build=late) as replica:
         assert len(replica) == 5
 
 
@@ -260,10 +261,7 @@ def test_rows_that_are_known_to_be_wrong_are_not_shown_after_a_kill_either(
         with users.replica(tmp_path):
             pass
     recreate(connection, topic_name, [(0, "new", "1")])
-    killed = subprocess.run(
-        [sys.executable, "-c", _KILLED_WHILE_BUILDING, connection.bootstrap_servers, topic_name, str(tmp_path)]
-    )
-    assert killed.returncode == -signal.SIGKILL
+    killed_at("OwnedStore.build", connection, topic_name, tmp_path)
     nowhere = Connection(bootstrap_servers="127.0.0.1:1")
     with Table(nowhere, topic_name).replica(tmp_path, wait=False) as replica:
         assert not replica.position
@@ -271,22 +269,9 @@ def test_rows_that_are_known_to_be_wrong_are_not_shown_after_a_kill_either(
         assert list(replica) == ["new"]
 
 
-_KILLED_WHILE_BUILDING = """\
-import os, sys
-from lastword.kafka.client.connection import Connection
-from lastword.replica.owned_store import OwnedStore
-from lastword.api.table import Table
-OwnedStore.build = lambda *_, **__: os.kill(os.getpid(), 9)
-servers, topic, folder = sys.argv[1:]
-Table(Connection(bootstrap_servers=servers), topic).replica(folder)
-"""
-
-
-def test_odd_keys_and_values_go_through_the_workers(
-    connection: Connection, topic_name: str, tmp_path: Path, built: None
-) -> None:
+def test_odd_keys_and_values_go_through_the_workers(connection: Connection, topic_name: str, tmp_path: Path) -> None:
     create_topic(connection, topic_name, partitions=2)
     rows = [(0, b"", "1"), (0, b"x", b""), (1, b"\xff" * 70_000, b"9" * 900_000), (0, b"d", "1"), (0, b"d", None)]
     write_rows(connection, topic_name, rows)
-    with replica_of(connection, topic_name, tmp_path) as replica:
+    with built(connection, topic_name, tmp_path, key="bytes") as replica:
         assert disagreements(replica, log_now(connection, topic_name)) == []

@@ -35,12 +35,20 @@ ROWS, KEYS, PARTITIONS = 40_000, 3_000, 3
 _FOLLOW = """\
 import sys
 from pathlib import Path
+from lastword.core.codecs import codec_named
 from lastword.kafka.client.connection import Connection
-from lastword.replica import owned_store
-from lastword.api.table import Table
-owned_store._SMALL = 0
+from lastword.replica.replica import Replica
+from lastword.replica.settings import ReplicaSettings
 servers, topic, folder = sys.argv[1:]
-with Table(Connection(bootstrap_servers=servers), topic, key="bytes").replica(folder) as replica:
+with Replica(
+    Connection(bootstrap_servers=servers),
+    topic,
+    Path(folder),
+    key_codec=codec_named("bytes"),
+    value_codec=codec_named("json"),
+    settings=ReplicaSettings(workers_from_offsets=1),
+) as replica:
+    replica.wait_until_ready()
     print("ready", flush=True)
     sys.stdin.read()
 """

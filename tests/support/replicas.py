@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,15 +25,62 @@ from lastword.kafka.compaction.on_demand import compact_topic
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.replica import Replica
+from lastword.replica.settings import ReplicaSettings
+from lastword.replica.steps import ReplicaSteps
 from lastword.replica.store.store import Store
 
 # Kafka may remove tombstones half a second after their first cleaning.
 QUICK = {"delete.retention.ms": "500", "segment.ms": "60000", "min.cleanable.dirty.ratio": "0.01"}
 
 
-def replica_of(connection: Connection, topic: str, folder: Path, **settings: Any) -> Replica:
-    """A replica with bytes as keys and JSON as values."""
-    return Table(connection, topic, key="bytes", value="json").replica(folder, **settings)
+def replica_of(
+    connection: Connection,
+    topic: str,
+    folder: Path,
+    *,
+    key: str = "bytes",
+    wait: bool = True,
+    steps: ReplicaSteps | None = None,
+    **settings: Any,
+) -> Replica:
+    """A replica with JSON as values. Unlike `Table.replica`, it takes all settings, and steps."""
+    replica = Replica(
+        connection,
+        topic,
+        folder,
+        key_codec=codec_named(key),
+        value_codec=codec_named("json"),
+        settings=ReplicaSettings(**settings),
+        steps=steps,
+    )
+    if wait:
+        try:
+            replica.wait_until_ready()
+        except BaseException:
+            replica.close()
+            raise
+    return replica
+
+
+def killed_at(step: str, connection: Connection, topic: str, folder: Path) -> None:
+    """Opens a replica in a process that is killed when it first calls a function, named like `OwnedStore.build`."""
+    command = (sys.executable, "-c", _KILLED_AT_A_STEP, connection.bootstrap_servers, topic, str(folder), step)
+    killed = subprocess.run(command, capture_output=True, timeout=120)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+
+
+_KILLED_AT_A_STEP = """\
+import os, signal, sys, threading
+from lastword.api.table import Table
+from lastword.kafka.client.connection import Connection
+servers, topic, folder, step = sys.argv[1:]
+def watch(frame, event, _):
+    if event == "call" and frame.f_code.co_qualname == step:
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.setprofile(watch)
+threading.setprofile(watch)
+Table(Connection(bootstrap_servers=servers), topic).replica(folder)
+"""
 
 
 def store_of(replica: Replica) -> Store:

@@ -23,10 +23,10 @@ from lastword.kafka.topics.topic_snapshot import PendingProbe, TopicProbe, Topic
 from lastword.replica.catch_up import CatchUp
 from lastword.replica.expired_rows import ExpiredRows
 from lastword.replica.folder import ReplicaFolder
-from lastword.replica.ghost_sweep import sweep
 from lastword.replica.history_check import HistoryMoved, history_moved
 from lastword.replica.settings import ReplicaSettings
 from lastword.replica.state import State
+from lastword.replica.steps import ReplicaSteps
 from lastword.replica.store.identity import Identity
 from lastword.replica.store.row_layout import PartitionState, partition_state_at
 from lastword.replica.store.store import Store
@@ -53,6 +53,7 @@ class FollowSession:
         folder: ReplicaFolder,
         watchers: Watchers,
         settings: ReplicaSettings,
+        steps: ReplicaSteps,
         report: Report,
         stopping: threading.Event,
         recheck: threading.Event,
@@ -64,6 +65,7 @@ class FollowSession:
         self._folder = folder
         self._watchers = watchers
         self._settings = settings
+        self._steps = steps
         self._report = report
         self._stopping = stopping
         self._recheck = recheck
@@ -241,7 +243,7 @@ class FollowSession:
         self._sweep_after[partition] = time.monotonic() + self._every_s
         self._report_state(f"sweeping {self._identity.topic}[{partition}], where tombstones may have gone unread")
         try:
-            for applied in sweep(
+            for applied in self._steps.sweep(
                 self._connection,
                 self._store,
                 self._folder,

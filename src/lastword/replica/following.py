@@ -29,6 +29,7 @@ from lastword.replica.history_check import HistoryMoved, history_moved
 from lastword.replica.owned_store import OwnedStore
 from lastword.replica.settings import ReplicaSettings
 from lastword.replica.state import State
+from lastword.replica.steps import ReplicaSteps
 from lastword.replica.store.column_family import explained
 from lastword.replica.store.identity import Identity
 from lastword.replica.store.store import Store
@@ -50,11 +51,13 @@ class Follower:
         key_codec: Codec,
         value_codec: Codec,
         settings: ReplicaSettings,
+        steps: ReplicaSteps,
     ) -> None:
         self._connection = connection
         self._topic = topic
         self._codecs = key_codec, value_codec
         self._settings = settings
+        self._steps = steps
         self.watchers = Watchers(settings.watch_capacity)
         # Notified whenever the state or the position changes.
         self.changed = threading.Condition()
@@ -71,7 +74,7 @@ class Follower:
         self._backoff = RetryPauses()
         self.store: Store | None = None
         self._owned = OwnedStore(
-            topic, folder, value_codec=value_codec, settings=settings, on_damage=self._hide_damaged
+            topic, folder, value_codec=value_codec, settings=settings, steps=steps, on_damage=self._hide_damaged
         )
         try:
             with suppress(DiskFull, OSError):  # the thread tries again, and reports the error
@@ -220,6 +223,7 @@ class Follower:
             folder=self._owned.folder,
             watchers=self.watchers,
             settings=self._settings,
+            steps=self._steps,
             report=self._report,
             stopping=self._stopping,
             recheck=self.recheck,

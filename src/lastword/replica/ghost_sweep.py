@@ -13,7 +13,7 @@ its row is back as soon as its newest record is read.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -22,6 +22,7 @@ from rocksdict import Rdict, WriteBatch, WriteOptions
 
 from lastword.core.clock import now_ms
 from lastword.core.position import Position
+from lastword.core.record import Record
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.client.reading import read_log
 from lastword.replica.building.long_work import Stopped
@@ -32,8 +33,8 @@ from lastword.replica.store.database import store_options
 from lastword.replica.store.store import Store
 
 PASSES = 3
-_IN_MEMORY = 200_000
-_AT_ONCE = 10_000
+_KEYS_IN_MEMORY = 200_000
+_GHOSTS_AT_ONCE = 10_000
 
 
 def sweep(
@@ -44,24 +45,28 @@ def sweep(
     *,
     retention_ms: int,
     stopping: threading.Event,
+    keys_in_memory: int = _KEYS_IN_MEMORY,
+    ghosts_at_once: int = _GHOSTS_AT_ONCE,
+    read: Callable[..., Iterator[list[Record]]] = read_log,
 ) -> Iterator[Applied]:
     """Removes the ghosts of a partition, some at a time; the partition's state then says whether any may be left.
 
-    A crash in between leaves fewer ghosts, and a state that asks for the sweep again.
+    A crash in between leaves fewer ghosts, and a state that asks for the sweep again. Where the partition has more keys
+    than `keys_in_memory`, they are noted on disk.
     """
     topic, position = store.identity.topic, Position({partition: store.partitions[partition].position})
     for attempt in range(1, PASSES + 1):
         stopwatch = _Stopwatch(stopping)
-        with folder.scratch() as scratch, closing(_LiveKeys(scratch)) as seen:
-            for batch in read_log(connection, topic, partitions=[partition], stop=position, progress=stopwatch):
+        with folder.scratch() as scratch, closing(_LiveKeys(scratch, keys_in_memory)) as seen:
+            for batch in read(connection, topic, partitions=[partition], stop=position, progress=stopwatch):
                 seen.note((record.key, record.value is not None) for record in batch if record.key is not None)
             certain = stopwatch.elapsed_ms() <= retention_ms
             # A row may be missing because a later record, which is not read yet, has replaced it.
-            for batch in read_log(connection, topic, partitions=[partition], start=position, progress=stopwatch):
+            for batch in read(connection, topic, partitions=[partition], start=position, progress=stopwatch):
                 seen.note((record.key, True) for record in batch if record.key is not None)
             if certain or attempt == PASSES:
                 ghosts = seen.missing(store.keys_of(partition))
-                while some := list(islice(ghosts, _AT_ONCE)):
+                while some := list(islice(ghosts, ghosts_at_once)):
                     yield store.sweep(some, partition, store.partitions[partition])
                 settled = store.partitions[partition]._replace(deletes_uncertain=not certain)
                 store.apply([], {partition: settled})
@@ -91,15 +96,16 @@ class _LiveKeys:
     Not `building.newest_rows`: a sweep needs one bit of each key instead of its row, and looks keys up unsorted.
     """
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, in_memory: int) -> None:
         self._scratch = scratch
+        self._in_memory = in_memory
         self._recent: dict[bytes, bool] = {}
         self._db: Rdict | None = None
         self._older: ColumnFamily | None = None
 
     def note(self, keys: Iterable[tuple[bytes, bool]]) -> None:
         self._recent.update(keys)
-        if len(self._recent) >= _IN_MEMORY:
+        if len(self._recent) >= self._in_memory:
             self._spill()
 
     def missing(self, keys: Iterator[bytes]) -> Iterator[bytes]:

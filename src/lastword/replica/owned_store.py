@@ -12,16 +12,13 @@ from lastword.core.codecs import Codec, readable_by
 from lastword.core.errors import ReplicaUnusable, StoreDamaged
 from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_snapshot import TopicSnapshot
-from lastword.replica.building.rebuild import build
 from lastword.replica.damage_log import DamageLog
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.settings import ReplicaSettings
+from lastword.replica.steps import ReplicaSteps
 from lastword.replica.store.identity import Identity, OlderFormat
 from lastword.replica.store.row_layout import partition_state_at
 from lastword.replica.store.store import Store
-
-# Fewer offsets than this are read and folded in before worker processes have started.
-_SMALL = 100_000
 
 _log = logging.getLogger(__name__)
 
@@ -36,11 +33,13 @@ class OwnedStore:
         *,
         value_codec: Codec,
         settings: ReplicaSettings,
+        steps: ReplicaSteps,
         on_damage: Callable[[Store, str], None],
     ) -> None:
         self._topic = topic
         self._readable = readable_by(value_codec)
         self._settings = settings
+        self._steps = steps
         self._on_damage = on_damage
         self.folder = ReplicaFolder(folder)
         self.damage_log = DamageLog(folder)
@@ -112,10 +111,10 @@ class OwnedStore:
         stopping: threading.Event,
     ) -> Path | None:
         """A store that workers have filled; None where there is too little to read, or a key is in two partitions."""
-        if now.offsets_to_read < _SMALL:
+        if now.offsets_to_read < self._settings.workers_from_offsets:
             return None
         building = self.folder.new_building()
-        is_built = build(
+        is_built = self._steps.build(
             connection,
             identity,
             building,

@@ -20,6 +20,7 @@ from lastword.replica.reads import TableReads, after_prefix
 from lastword.replica.replay import changes_between
 from lastword.replica.settings import ReplicaSettings
 from lastword.replica.state import State
+from lastword.replica.steps import ReplicaSteps
 from lastword.replica.store.store import Store
 from lastword.replica.watching import Change, Watch
 
@@ -42,6 +43,7 @@ class Replica(Mapping[Any, Any]):
         key_codec: Codec,
         value_codec: Codec,
         settings: ReplicaSettings,
+        steps: ReplicaSteps | None = None,
     ) -> None:
         self.topic = topic
         self.folder = folder
@@ -49,7 +51,13 @@ class Replica(Mapping[Any, Any]):
         self._key_codec = key_codec
         self._value_codec = value_codec
         self._follower = Follower(
-            connection, topic, folder, key_codec=key_codec, value_codec=value_codec, settings=settings
+            connection,
+            topic,
+            folder,
+            key_codec=key_codec,
+            value_codec=value_codec,
+            settings=settings,
+            steps=steps or ReplicaSteps(),
         )
 
     def __getitem__(self, key: Any) -> Any:

@@ -12,6 +12,7 @@ OnLostRecords = Literal["rebuild", "fail"]
 # Less memory_mb would work but take minutes instead of a second: nearly every record would go through the disk.
 _LEAST = {
     "memory_mb": 128,
+    "workers_from_offsets": 1,
     "last_good_mb": 0,
     "watch_capacity": 1,
     "transaction_patience_s": 0,
@@ -23,6 +24,8 @@ _LEAST = {
 class ReplicaSettings:
     # For the fold of a rebuild, all its processes together; rows that do not fit are sorted on disk.
     memory_mb: int = 1024
+    # A topic with this many offsets to read is built by worker processes; fewer are read before those have started.
+    workers_from_offsets: int = 100_000
     # What to do when the log now starts after the replica's position: records were deleted that it never saw.
     on_lost_records: OnLostRecords = "rebuild"
     # For the last readable values that are kept beside values that can't be read.
