@@ -9,6 +9,7 @@ ended, nothing needs a clean stop: then the first signal, too, ends the program 
 import os
 import signal
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -88,10 +89,10 @@ def _install(handlers: dict[signal.Signals, Any]) -> None:
             signal.signal(number, handler)
 
 
-def run() -> NoReturn:
-    """Runs the command line, and ends the process with its exit code."""
+def run(command: Callable[[], int] | None = None) -> NoReturn:
+    """Runs the command line, or another command, and ends the process with its exit code."""
     try:
-        code = _run()
+        code = _run(command)
     except BaseException:
         if _Received.number is None:
             raise
@@ -102,7 +103,7 @@ def run() -> NoReturn:
     sys.exit(code)
 
 
-def _run() -> int:
+def _run(command: Callable[[], int] | None) -> int:
     import threading
 
     from lastword.cli import flush_output, main
@@ -112,7 +113,7 @@ def _run() -> int:
     signal.signal(signal.SIGALRM, _retry)
     try:
         _install({signal.SIGINT: _interrupt, signal.SIGTERM: _like_ctrl_c, signal.SIGHUP: _like_ctrl_c})
-        code = main()
+        code = (command or main)()
     finally:
         _install(dict.fromkeys(_SIGNALS, _leave))
         flush_output()

@@ -100,10 +100,8 @@ def test_an_interrupt_inside_an_import_is_raised_after_it_and_never_becomes_anot
     program = (
         "import sys; sys.argv = ['lastword', 'count', 't']\n"
         "from lastword import program\n"
-        "import lastword.cli\n"
         "def main():\n    import clumsy\n    print('loaded', flush=True)\n    import time\n    time.sleep(60)\n"
-        "lastword.cli.main = main\n"
-        "program.run()"
+        "program.run(main)"
     )
     environ = {**lastword.environment(), "PYTHONPATH": str(lastword.home / "odd")}
     done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=60)
@@ -114,11 +112,10 @@ def test_an_interrupt_that_python_drops_in_a_destructor_is_raised_once_more(last
     program = (
         "import sys; sys.argv = ['lastword', 'count', 't']\n"
         "from lastword import program\n"
-        "import lastword.cli, os, time\n"
+        "import os, time\n"
         "class Odd:\n    def __del__(self):\n        os.kill(os.getpid(), 15)\n        sum(range(10000))\n"
         "def main():\n    Odd()\n    time.sleep(60)\n"
-        "lastword.cli.main = main\n"
-        "program.run()"
+        "program.run(main)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], env=lastword.environment(), capture_output=True, text=True, timeout=60
@@ -130,12 +127,11 @@ def test_a_second_signal_ends_at_once_what_the_first_could_not_end(lastword: Com
     program = (
         "import sys; sys.argv = ['lastword', 'count', 't']\n"
         "from lastword import program\n"
-        "import lastword.cli, time\n"
+        "import time\n"
         "def main():\n"
         "    try:\n        print('at work', flush=True)\n        time.sleep(60)\n"
         "    except KeyboardInterrupt:\n        print('putting in order', flush=True)\n        time.sleep(60)\n"
-        "lastword.cli.main = main\n"
-        "program.run()"
+        "program.run(main)"
     )
     pipe = subprocess.PIPE
     process = subprocess.Popen([sys.executable, "-c", program], env=lastword.environment(), text=True, stdout=pipe)
