@@ -26,7 +26,7 @@ from lastword.replica.building.rebuild import build
 from lastword.replica.damage_log import MOST_DAMAGES, WITHIN_MS, DamageLog
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.replica import Replica
-from lastword.replica.steps import ReplicaSteps
+from lastword.replica.settings import ReplicaSteps
 from lastword.replica.store.row_layout import FORMAT
 from lastword.serve.running import Front, Running, TableToServe, running
 from support.cluster_routes import json_answer
@@ -274,8 +274,7 @@ def test_whoever_watches_hears_that_the_table_is_another_also_when_building_it_f
         users.topic,
         tmp_path,
         key="string",
-        steps=ReplicaSteps(build=failing),
-        workers_from_offsets=1,
+        steps=ReplicaSteps(build=failing, build_from_offsets=1),
         check_every_s=0.5,
     )
     with opened as replica, replica.watch() as watch:
@@ -306,8 +305,8 @@ def test_a_store_that_was_set_aside_without_a_note_is_healed_all_the_same(filled
     held.close()
     states = set[str]()
     with filled.replica(tmp_path, wait=False) as replica:
-        while replica.state.name != "ready":
-            states.add(replica.state.name)
+        while (name := replica.state.name) != "ready":
+            states.add(name)
             with suppress(NotReady):
                 assert len(replica) == ROWS
         assert is_whole(replica)

@@ -22,7 +22,7 @@ from lastword.kafka.client.reading import log_bounds
 from lastword.kafka.topics.topic_changes import alter_topic, create_topic, delete_topic
 from lastword.replica.building.rebuild import build
 from lastword.replica.replica import Replica
-from lastword.replica.steps import ReplicaSteps
+from lastword.replica.settings import ReplicaSteps
 from support.compacted_logs import aborted_transaction
 from support.replicas import (
     connection_to,
@@ -213,7 +213,8 @@ def built(
     build: Callable[..., bool] = build,
 ) -> Replica:
     """A replica for which every topic is large enough for workers."""
-    return replica_of(connection, topic, folder, key=key, steps=ReplicaSteps(build=build), workers_from_offsets=1)
+    steps = ReplicaSteps(build=build, build_from_offsets=1)
+    return replica_of(connection, topic, folder, key=key, steps=steps)
 
 
 def test_a_topic_that_is_recreated_during_a_build_is_never_shown_as_a_mix(

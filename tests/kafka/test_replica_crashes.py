@@ -38,7 +38,7 @@ from pathlib import Path
 from lastword.core.codecs import codec_named
 from lastword.kafka.client.connection import Connection
 from lastword.replica.replica import Replica
-from lastword.replica.settings import ReplicaSettings
+from lastword.replica.settings import ReplicaSettings, ReplicaSteps
 servers, topic, folder = sys.argv[1:]
 with Replica(
     Connection(bootstrap_servers=servers),
@@ -46,7 +46,8 @@ with Replica(
     Path(folder),
     key_codec=codec_named("bytes"),
     value_codec=codec_named("json"),
-    settings=ReplicaSettings(workers_from_offsets=1),
+    settings=ReplicaSettings(),
+    steps=ReplicaSteps(build_from_offsets=1),
 ) as replica:
     replica.wait_until_ready()
     print("ready", flush=True)

@@ -25,8 +25,7 @@ from lastword.kafka.compaction.on_demand import compact_topic
 from lastword.kafka.topics.topic_changes import create_topic, delete_topic
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.replica import Replica
-from lastword.replica.settings import ReplicaSettings
-from lastword.replica.steps import ReplicaSteps
+from lastword.replica.settings import ReplicaSettings, ReplicaSteps
 from lastword.replica.store.store import Store
 
 # Kafka may remove tombstones half a second after their first cleaning.
@@ -43,7 +42,7 @@ def replica_of(
     steps: ReplicaSteps | None = None,
     **settings: Any,
 ) -> Replica:
-    """A replica with JSON as values. Unlike `Table.replica`, it takes all settings, and steps."""
+    """A replica with JSON as values. Unlike `Table.replica`, it takes steps."""
     replica = Replica(
         connection,
         topic,

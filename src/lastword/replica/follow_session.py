@@ -24,9 +24,8 @@ from lastword.replica.catch_up import CatchUp
 from lastword.replica.expired_rows import ExpiredRows
 from lastword.replica.folder import ReplicaFolder
 from lastword.replica.history_check import HistoryMoved, history_moved
-from lastword.replica.settings import ReplicaSettings
+from lastword.replica.settings import ReplicaSettings, ReplicaSteps
 from lastword.replica.state import State
-from lastword.replica.steps import ReplicaSteps
 from lastword.replica.store.identity import Identity
 from lastword.replica.store.row_layout import PartitionState, partition_state_at
 from lastword.replica.store.store import Store

@@ -27,9 +27,8 @@ from lastword.replica.failures import RetryPauses, TopicEndWatch, damaged_too_of
 from lastword.replica.follow_session import FollowSession
 from lastword.replica.history_check import HistoryMoved, history_moved
 from lastword.replica.owned_store import OwnedStore
-from lastword.replica.settings import ReplicaSettings
+from lastword.replica.settings import ReplicaSettings, ReplicaSteps
 from lastword.replica.state import State
-from lastword.replica.steps import ReplicaSteps
 from lastword.replica.store.column_family import explained
 from lastword.replica.store.identity import Identity
 from lastword.replica.store.store import Store

@@ -14,8 +14,7 @@ from lastword.kafka.client.connection import Connection
 from lastword.kafka.topics.topic_snapshot import TopicSnapshot
 from lastword.replica.damage_log import DamageLog
 from lastword.replica.folder import ReplicaFolder
-from lastword.replica.settings import ReplicaSettings
-from lastword.replica.steps import ReplicaSteps
+from lastword.replica.settings import ReplicaSettings, ReplicaSteps
 from lastword.replica.store.identity import Identity, OlderFormat
 from lastword.replica.store.row_layout import partition_state_at
 from lastword.replica.store.store import Store
@@ -111,7 +110,7 @@ class OwnedStore:
         stopping: threading.Event,
     ) -> Path | None:
         """A store that workers have filled; None where there is too little to read, or a key is in two partitions."""
-        if now.offsets_to_read < self._settings.workers_from_offsets:
+        if now.offsets_to_read < self._steps.build_from_offsets:
             return None
         building = self.folder.new_building()
         is_built = self._steps.build(

@@ -18,9 +18,8 @@ from lastword.kafka.client.writing import Ack
 from lastword.replica.following import Follower
 from lastword.replica.reads import TableReads, after_prefix
 from lastword.replica.replay import changes_between
-from lastword.replica.settings import ReplicaSettings
+from lastword.replica.settings import ReplicaSettings, ReplicaSteps
 from lastword.replica.state import State
-from lastword.replica.steps import ReplicaSteps
 from lastword.replica.store.store import Store
 from lastword.replica.watching import Change, Watch
 
