@@ -27,19 +27,22 @@ pytestmark = pytest.mark.open
 
 SOAK = os.environ.get("LASTWORD_SOAK")
 ROUNDS = int(SOAK or "1")
-# In each round; ten rounds of a soak are two hundred.
-KILLS_OF_BUILDERS, KILLS_OF_FOLLOWERS = (5, 15) if SOAK else (2, 6)
+# In each round; ten rounds of a soak are a hundred for each way of building, and a hundred and fifty while following.
+KILLS_OF_BUILDERS, KILLS_OF_FOLLOWERS = (10, 15) if SOAK else (2, 6)
 ROWS, KEYS, PARTITIONS = 40_000, 3_000, 3
 
-# Every table counts as a large one, so that it is built by workers.
+# Every table counts as a large one, so that it is built by workers, with so much memory.
 _FOLLOW = """\
 import sys
 from pathlib import Path
 from lastword.core.codecs import codec_named
 from lastword.kafka.client.connection import Connection
+from lastword.replica.building.rebuild import build
 from lastword.replica.replica import Replica
 from lastword.replica.settings import ReplicaSettings, ReplicaSteps
-servers, topic, folder = sys.argv[1:]
+servers, topic, folder, memory_mb = sys.argv[1:]
+def with_memory(*given, **options):
+    return build(*given, **{**options, "memory_mb": int(memory_mb)})
 with Replica(
     Connection(bootstrap_servers=servers),
     topic,
@@ -47,7 +50,7 @@ with Replica(
     key_codec=codec_named("bytes"),
     value_codec=codec_named("json"),
     settings=ReplicaSettings(),
-    steps=ReplicaSteps(build_from_offsets=1),
+    steps=ReplicaSteps(build=with_memory, build_from_offsets=1),
 ) as replica:
     replica.wait_until_ready()
     print("ready", flush=True)
@@ -80,10 +83,12 @@ def writing(connection: Connection, topic: str, chance: random.Random) -> Iterat
         thread.join()
 
 
-def kill(connection: Connection, topic: str, folder: Path, *, once_ready: bool, after_s: float) -> None:
-    """SortedRuns a replica's process and kills it so long after its start, or after it has become ready."""
+def kill(
+    connection: Connection, topic: str, folder: Path, *, once_ready: bool, after_s: float, memory_mb: int = 1024
+) -> None:
+    """Runs a replica's process and kills it so long after its start, or after it has become ready."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _FOLLOW, connection.bootstrap_servers, topic, str(folder)],
+        [sys.executable, "-c", _FOLLOW, connection.bootstrap_servers, topic, str(folder), str(memory_mb)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -108,8 +113,10 @@ def check(connection: Connection, topic: str, folder: Path) -> str:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(ROUNDS))
+# All rows in memory until the merge; and many runs, written by the way.
+@pytest.mark.parametrize("memory_mb", [1024, 16])
 def test_a_replica_that_is_killed_while_building_is_whole_or_not_there(
-    connection: Connection, topic_name: str, tmp_path: Path, seed: int
+    connection: Connection, topic_name: str, tmp_path: Path, seed: int, memory_mb: int
 ) -> None:
     chance = random.Random(seed)
     create_topic(connection, topic_name, partitions=PARTITIONS)
@@ -117,13 +124,13 @@ def test_a_replica_that_is_killed_while_building_is_whole_or_not_there(
     found = []
     for number in range(KILLS_OF_BUILDERS):
         folder = tmp_path / str(number)
-        kill(connection, topic_name, folder, once_ready=False, after_s=chance.uniform(0.2, 1.2))
+        kill(connection, topic_name, folder, once_ready=False, after_s=chance.uniform(0.2, 1.2), memory_mb=memory_mb)
         eventually(lambda folder=folder: running_with(folder) == [])  # type: ignore[misc]
         found.append(check(connection, topic_name, folder))
         with replica_of(connection, topic_name, folder) as replica:
             assert disagreements(replica, log_now(connection, topic_name)) == []
         assert {path.name.partition("-")[0] for path in folder.iterdir()} == {"owner.lock", "store"}
-    print(f"killed while building, {KILLS_OF_BUILDERS} times, and found: {found}")
+    print(f"killed while building with {memory_mb} MB, {KILLS_OF_BUILDERS} times, and found: {found}")
 
 
 @pytest.mark.soak

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-FOLDERS = ("browser", "faults", "kafka", "site", "support")
+FOLDERS = ("browser", "faults", "kafka", "site", "support", "unit", "spark")
 # The patches in this file are examples.
 EXAMPLES = Path(__file__)
 # Fixtures that give objects of other projects.
