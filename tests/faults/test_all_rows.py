@@ -36,7 +36,7 @@ def filled(users: Table) -> Table:
 
 @contextmanager
 def served(connection: Connection, topic: str, folder: Path, **limits: Any) -> Iterator[Running]:
-    wanted = [TableToServe.parse(f"users={topic}")]
+    wanted = [TableToServe.parse(f"users={topic},short=true")]
     with running(connection, wanted, folder, Front(port=0), limits=Limits(**limits)) as made:
         made.tables[0].replica.wait_until_ready(60)
         yield made

@@ -52,7 +52,7 @@ def filled(users: Table) -> Table:
 
 @contextmanager
 def served(connection: Connection, topic: str, folder: Path) -> Iterator[Running]:
-    with running(connection, [TableToServe.parse(f"users={topic}")], folder, Front(port=0)) as made:
+    with running(connection, [TableToServe.parse(f"users={topic},short=true")], folder, Front(port=0)) as made:
         made.tables[0].replica.wait_until_ready(120)
         yield made
 
@@ -181,7 +181,9 @@ def test_whatever_is_damaged_and_whenever_no_listing_is_ever_shorter(
                 look_until_whole(made, f"while it runs: {done}", chance.choice((paged, all_at_once)))
                 continue
         done = damage(store, chance)
-        with running(connection, [TableToServe.parse(f"users={filled.topic}")], folder, Front(port=0)) as made:
+        with running(
+            connection, [TableToServe.parse(f"users={filled.topic},short=true")], folder, Front(port=0)
+        ) as made:
             look_until_whole(made, f"before a start: {done}", chance.choice((paged, all_at_once)))
 
 

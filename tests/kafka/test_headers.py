@@ -46,7 +46,7 @@ def users(connection: Connection, topic: str) -> Table:
 
 @pytest.fixture
 def server(connection: Connection, topic: str, tmp_path: Path) -> Iterator[Running]:
-    with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
+    with running(connection, [TableToServe.parse(f"users={topic},short=true")], tmp_path, Front(port=0)) as made:
         made.tables[0].replica.wait_until_ready(120)
         yield made
 

@@ -94,7 +94,9 @@ def server(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> 
 def guarded(connection: Connection, server: Fuzzed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """The same table where nobody gets in without a token."""
     front = Front(port=0, tokens=Tokens(reading=[TOKEN], writing=[]))
-    with running(connection, [TableToServe.parse(f"users={TOPIC}")], tmp_path_factory.mktemp("guarded"), front) as made:
+    with running(
+        connection, [TableToServe.parse(f"users={TOPIC},short=true")], tmp_path_factory.mktemp("guarded"), front
+    ) as made:
         yield made
 
 

@@ -23,7 +23,7 @@ LINES = b'{"key": "k", "value": 1}\n'
 def served(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     create_topic(connection, TOPIC)
     folder: Path = tmp_path_factory.mktemp("methods")
-    wanted = [TableToServe.parse(f"users={TOPIC}")]
+    wanted = [TableToServe.parse(f"users={TOPIC},short=true")]
     with running(connection, wanted, folder, Front(port=0), guests=[AbsentBoard()]) as made:
         made.tables[0].replica.wait_until_ready(120)
         yield made

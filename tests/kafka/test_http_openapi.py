@@ -63,7 +63,7 @@ def test_nothing_is_answered_that_the_document_does_not_say(served: Running) -> 
 def test_where_tokens_are_needed_the_document_says_so(connection: Connection, topic_name: str, tmp_path: Path) -> None:
     create_topic(connection, topic_name, partitions=1)
     front = Front(port=0, tokens=Tokens(reading=[], writing=[TOKEN]))
-    wanted = [TableToServe.parse(f"users={topic_name}")]
+    wanted = [TableToServe.parse(f"users={topic_name},short=true")]
     with running(connection, wanted, tmp_path, front, limits=Limits(wait_s=0.05)) as made:
         made.tables[0].replica.wait_until_ready(120)
         few = ("--max-examples", "2", "--phases", "examples,coverage", "-H", f"Authorization: Bearer {TOKEN}")

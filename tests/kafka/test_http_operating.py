@@ -38,7 +38,7 @@ def written(connection: Connection) -> str:
 
 @pytest.fixture
 def served(connection: Connection, written: str, tmp_path: Path) -> Iterator[Running]:
-    with running(connection, [TableToServe.parse(f"users={written}")], tmp_path, Front(port=0)) as made:
+    with running(connection, [TableToServe.parse(f"users={written},short=true")], tmp_path, Front(port=0)) as made:
         made.tables[0].replica.wait_until_ready(120)
         yield made
 
@@ -61,7 +61,7 @@ def test_with_tokens_reads_and_writes_are_apart_and_health_is_open(
 ) -> None:
     tokens = Tokens(reading=[READ], writing=[WRITE])
     front = Front(port=0, host=ALL, tokens=tokens)
-    with running(connection, [TableToServe.parse(f"users={written}")], tmp_path, front) as made:
+    with running(connection, [TableToServe.parse(f"users={written},short=true")], tmp_path, front) as made:
         made.tables[0].replica.wait_until_ready(120)
         served = replace(made, url=made.url.replace(ALL, "127.0.0.1"))
         for path in ("/tables", "/tables/users/rows/long", "/users", "/metrics", "/tables/users/changes", "/changes"):
@@ -141,7 +141,7 @@ def test_each_request_has_a_line_in_the_access_log(connection: Connection, writt
     out = io.BytesIO()
     access = AccessLog(out)
     with running(
-        connection, [TableToServe.parse(f"users={written}")], tmp_path, Front(port=0, access=access)
+        connection, [TableToServe.parse(f"users={written},short=true")], tmp_path, Front(port=0, access=access)
     ) as served:
         served.tables[0].replica.wait_until_ready(120)
         _, _, body = get(served, "/tables/users/rows/long")

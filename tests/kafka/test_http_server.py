@@ -33,7 +33,7 @@ def topic(connection: Connection, topic_name: str) -> str:
 
 @pytest.fixture
 def served(connection: Connection, topic: str, tmp_path: Path) -> Iterator[Running]:
-    with running(connection, [TableToServe.parse(f"users={topic}")], tmp_path, Front(port=0)) as made:
+    with running(connection, [TableToServe.parse(f"users={topic},short=true")], tmp_path, Front(port=0)) as made:
         made.tables[0].replica.wait_until_ready(120)
         yield made
 
@@ -112,7 +112,7 @@ def test_one_process_serves_several_tables_with_their_codecs(
     create_topic(connection, other, partitions=1)
     Table(connection, topic).put("a", {"n": 1})
     Table(connection, other, value="string").put("a", "text")
-    wanted = [TableToServe.parse(f"users={topic}"), TableToServe.parse(f"texts={other},value=string")]
+    wanted = [TableToServe.parse(f"users={topic},short=true"), TableToServe.parse(f"texts={other},value=string")]
     with running(connection, wanted, tmp_path, Front(port=0)) as made:
         eventually(lambda: get(made.url, "/ready")[0] == 200)
         values = [json.loads(get(made.url, f"/tables/{name}/rows/a")[2])["value"] for name in ("users", "texts")]
@@ -123,7 +123,7 @@ def test_one_process_serves_several_tables_with_their_codecs(
 def test_a_port_that_is_taken_is_refused_and_not_shared(
     connection: Connection, served: Running, topic: str, tmp_path: Path
 ) -> None:
-    port, wanted = address_of(served.url)[1], [TableToServe.parse(f"users={topic}")]
+    port, wanted = address_of(served.url)[1], [TableToServe.parse(f"users={topic},short=true")]
     with (
         pytest.raises(BadInput, match=f"port {port} is taken: choose another"),
         running(connection, wanted, tmp_path / "second", Front(port=port)),
@@ -135,7 +135,7 @@ def test_a_stop_lets_a_request_under_way_finish(connection: Connection, topic: s
     table, told = Table(connection, topic), []
     first = table.put("a", 1)
     with running(
-        connection, [TableToServe.parse(f"users={topic}")], tmp_path, Front(port=0), limits=Limits(wait_s=5)
+        connection, [TableToServe.parse(f"users={topic},short=true")], tmp_path, Front(port=0), limits=Limits(wait_s=5)
     ) as made:
         made.tables[0].replica.wait_for(first)
         path = f"/tables/users/rows/a?min_position={first.partition}:{first.offset + 2}"

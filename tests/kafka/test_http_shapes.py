@@ -36,7 +36,7 @@ LINES = rb"""
 def served(connection: Connection, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     create_topic(connection, TOPIC, partitions=2)
     with running(
-        connection, [TableToServe.parse(f"users={TOPIC}")], tmp_path_factory.mktemp("shapes"), Front(port=0)
+        connection, [TableToServe.parse(f"users={TOPIC},short=true")], tmp_path_factory.mktemp("shapes"), Front(port=0)
     ) as made:
         made.tables[0].replica.wait_until_ready(120)
         written = as_shape(sent(made, "/tables/users/rows", "POST", LINES), WritesAnswer)

@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from lastword.cli.serve import SHORT_NAMES
 from lastword.console import page_files
 from lastword.serve.guest import Guest, guest_routes
 from lastword.serve.http.answers import Refused
@@ -27,7 +28,12 @@ from support.routing import endpoint
 PAGE = (Path(__file__).parents[2] / "docs/http.md").read_text()
 TABLES = [
     TableToServe.parse(text)
-    for text in ("users=a", "numbers=b,key=int,value=int", "blobs=c,key=bytes,value=bytes", "objects=d,key=json")
+    for text in (
+        "users=a,short=true",
+        "numbers=b,key=int,value=int",
+        "blobs=c,key=bytes,value=bytes",
+        "objects=d,key=json",
+    )
 ]
 FILES = page_files()
 BOARD = BoardGuest(lambda _: None)
@@ -162,7 +168,7 @@ def test_limits_are_in_the_schemas() -> None:
     [("users=a", True), ("users=a,short=false", False), ("other=a", False), ("other=a,short=true", True)],
 )
 def test_the_short_routes_are_there_only_for_a_table_with_the_option(option: str, has_short_routes: bool) -> None:
-    table = TableToServe.parse(option)
+    table = TableToServe.parse(option, short_names=SHORT_NAMES)
     made = json.loads(described([table], Limits()))
     short = [f"/{table.name}", f"/{table.name}/count", f"/{table.name}/{{key}}"] if has_short_routes else []
     assert [path for path in made["paths"] if path.startswith(f"/{table.name}")] == short

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from lastword.serve.running import Running
     from lastword.teams.serving.board_guest import BoardGuest
 
+# A table of such a name has short routes, like /users, unless its option `short` says otherwise.
+SHORT_NAMES = ("users",)
+
 
 def parser(verb: str) -> argparse.ArgumentParser:
     parser = options.verb_parser(
@@ -94,7 +97,7 @@ def serve(args: argparse.Namespace) -> int:
     from lastword.serve.running import Front, TableToServe, running
     from lastword.teams.serving.board_guest import AbsentBoard, BoardGuest
 
-    tables = [TableToServe.parse(text) for text in args.table]
+    tables = [TableToServe.parse(text, short_names=SHORT_NAMES) for text in args.table]
     access_log = AccessLog(sys.stdout.buffer) if args.access_log else None
     front = Front(
         port=args.port,

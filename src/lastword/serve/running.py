@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -31,8 +31,6 @@ from lastword.serve.tables.writes import Writes
 # How long a stop waits for writes that are on their way.
 _DRAIN_S = 5.0
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
-# A table of this name has short routes, unless its option `short` says otherwise.
-_SHORT_BY_DEFAULT = "users"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +44,14 @@ class TableToServe:
     short: bool = False
 
     @classmethod
-    def parse(cls, text: str) -> TableToServe:
-        """The table of `users=user-profiles,key=string,value=json,short=true`; the options may be left out."""
+    def parse(cls, text: str, *, short_names: Collection[str] = ()) -> TableToServe:
+        """The table of `users=user-profiles,key=string,value=json,short=true`; the options may be left out.
+
+        A table with one of `short_names` has short routes, unless its option `short` says otherwise.
+        """
         named, *others = text.split(",")
         name, _, topic = named.partition("=")
-        options = {"key": "string", "value": "json", "short": str(name == _SHORT_BY_DEFAULT).lower()}
+        options = {"key": "string", "value": "json", "short": str(name in short_names).lower()}
         for other in others:
             option, _, value = other.partition("=")
             if option not in options:
