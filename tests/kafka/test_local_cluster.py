@@ -165,7 +165,7 @@ def test_too_little_disk_is_said_before_anything_is_made(tmp_path: Path) -> None
 
 def test_a_broker_that_needs_longer_goes_on_and_the_next_start_waits_for_it(tmp_path: Path) -> None:
     cluster = LocalCluster(name="slow", folder=tmp_path / "slow", jars=JARS, ready_timeout_s=0.1)
-    with pytest.raises(BrokerFailed, match="is not ready after 0 s and goes on starting: wait for it with  lastword"):
+    with pytest.raises(BrokerFailed, match="is not ready after 0 s and is still starting: wait for it with  lastword"):
         cluster.start(port=0)
     patient = LocalCluster(name="slow", folder=tmp_path / "slow", jars=JARS)
     assert patient.start().started == ()

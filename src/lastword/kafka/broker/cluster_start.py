@@ -42,7 +42,7 @@ from lastword.kafka.broker.start_request import StartRequest, requested_spec, wi
 from lastword.processes.ports import check_port
 from lastword.processes.process_lock import is_running
 
-# A failed start does not wait for long until it kills what it started: nothing was written yet.
+# A failed start soon kills the brokers that it started: nothing was written yet.
 _STOP_AFTER_FAILURE_S = 3.0
 
 
@@ -53,8 +53,8 @@ class Started:
     bootstrap_servers: str
     started: tuple[int, ...]
     recovered: tuple[int, ...]
-    # What recovering brokers removed from their logs, by their own words, each as `PARTITION from offset N on`. A log
-    # that is not named may be damaged all the same: Kafka can't know what was cut off between two batches.
+    # The records that recovering brokers say they removed, each as `PARTITION from offset N on`. A log that is not
+    # named may be damaged too: Kafka does not notice a log that was cut off between two batches.
     cut_off: tuple[str, ...]
     # Settings of the cluster that the broker does not know, and those that do harm.
     warnings: tuple[str, ...]
@@ -62,7 +62,7 @@ class Started:
 
     @property
     def recovery(self) -> str | None:
-        """What is known of a start after a crash, as a sentence; None where nothing had to be recovered."""
+        """How the start recovered from a crash, as a sentence; None without a recovery."""
         if not self.recovered:
             return None
         which = f"broker {', '.join(map(str, self.recovered))} had not been stopped in order"
@@ -145,7 +145,7 @@ class ClusterStart:
                 self.recovered.add(broker.node_id)
             files.format_arguments.unlink(missing_ok=True)
             files.output.unlink(missing_ok=True)
-            # Before the broker takes its lock, so that nobody ever trusts the pid of its predecessor.
+            # Before the broker takes its lock, so that the pid of its predecessor is never trusted.
             files.pid.unlink(missing_ok=True)
             commands.append((broker_command(jvm, files), files))
         self.launch(commands)
@@ -158,7 +158,7 @@ class ClusterStart:
         if known is not None:
             save_spec(self.folder, known)
             return
-        # The cluster never was. Data that this start formatted holds nothing; any other data is somebody's. The
+        # The cluster did not exist before. Only data that this start formatted is removed: it holds nothing yet. The
         # description and the passwords go last: without them nobody could use data that is left.
         for each in formatted:
             shutil.rmtree(each.data, ignore_errors=True)

@@ -56,13 +56,13 @@ class BrokerStatus:
 
 @dataclass(kw_only=True)
 class LocalCluster:
-    """A named cluster in `folder`; `owned` brokers end with this process, others go on running."""
+    """A named cluster in `folder`; `owned` brokers end with this process, others keep running."""
 
     name: str
     folder: Path
     jars: Path
     owned: bool = False
-    # A folder that is nobody's data: removed when the cluster ends.
+    # A temporary folder: removed when the cluster ends.
     temporary: bool = False
     min_free_bytes: int = 512 * 1024 * 1024
     ready_timeout_s: float = 120.0
@@ -92,7 +92,7 @@ class LocalCluster:
 
     @property
     def client_file(self) -> Path | None:
-        """How its administrator logs in, for `--config`; None where everyone is let in."""
+        """The administrator's client settings, for `--config`; None if the cluster asks for no password."""
         spec = self.spec
         return None if spec is None or spec.security == "open" else client_file(self.folder)
 
@@ -112,9 +112,9 @@ class LocalCluster:
         settings: Mapping[str, str] | None = None,
         security: Security | None = None,
     ) -> Started:
-        """Starts what is not running and returns when all is ready; port 0 takes free ports.
+        """Starts the brokers that do not run and returns when all are ready; port 0 takes free ports.
 
-        A start that fails leaves nothing running that did not run before, and the cluster described as it was.
+        A start that fails stops the brokers that it started, and restores the description of the cluster.
         """
         began = time.monotonic()
         check_settings(settings or {})
@@ -125,10 +125,10 @@ class LocalCluster:
             self._check_disk()
             start = self._bring_up(request, turn)
         if start.readiness == "not yet":
-            # The brokers go on: a broker with much to recover may need longer, and after a kill it would begin again.
+            # The brokers keep running: one with much to recover may need longer, and after a kill it would begin again.
             files = nodes_on_disk(self.folder)[1]
             raise BrokerFailed(
-                f"cluster {self.name} is not ready after {self.ready_timeout_s:.0f} s and goes on starting: wait for "
+                f"cluster {self.name} is not ready after {self.ready_timeout_s:.0f} s and is still starting: wait for "
                 f"it with  {self._start_command()}  and see {files.log}",
                 log_tail=files.log_tail(),
             )
@@ -160,7 +160,7 @@ class LocalCluster:
         return tuple(running)
 
     def close(self) -> None:
-        """Stops the cluster if its brokers are ours; a cluster that ran already, or is detached, goes on running."""
+        """Stops the cluster if its brokers are ours; a cluster that ran already, or is detached, keeps running."""
         if self._warden is not None or self.temporary:
             self.stop()
 
@@ -197,7 +197,7 @@ class LocalCluster:
             turn=turn,
         )
         tries = _PORT_TRIES if request.port == 0 else 1
-        # Again only if a broker that ran ends while we wait for the others, as a broker does that was just killed.
+        # Tries again only if a broker that ran before has ended meanwhile, for example because it was just killed.
         while start.readiness == "one ended":
             try:
                 start.bring_up(request)

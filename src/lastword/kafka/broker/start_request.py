@@ -1,6 +1,6 @@
 """What a start asks for, and the cluster that it describes: how many brokers, on which ports, with which settings.
 
-What a start does not ask for stays as it was at the last start.
+What a start does not ask for is the same as at the last start.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class ReadBounds:
 
     begins: dict[int, int]
     ends: dict[int, int]
-    # Partitions whose beginning is the log's start, wherever that is by the time of the first fetch.
+    # Partitions that are read from the log's start, wherever the start is at the first fetch.
     from_log_start: frozenset[int]
 
     def assignment(self, topic: str) -> list[TopicPartition]:

@@ -13,7 +13,7 @@ FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PROD
 
 
 def translated(failure: KafkaException | KafkaError, where: str) -> LastwordError:
-    """The error of the client library as one of ours; `where` names the action and its topic, as in _TOPIC_RIGHTS."""
+    """The LastwordError for an error of the client library; `where` names the action and topic, as in _TOPIC_RIGHTS."""
     error = failure if isinstance(failure, KafkaError) else failure.args[0]
     if (right := _missing_right(error.code(), where)) is not None:
         return LastwordError(

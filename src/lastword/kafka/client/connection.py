@@ -33,7 +33,7 @@ _CONSUMER = {"isolation.level": LAW["isolation.level"]}
 # How long to wait for a cluster to say that it rejects a login.
 _REJECTION_S = 1.5
 
-# Drops what librdkafka logs at every log level: that a client can't go on.
+# Drops a line that librdkafka logs at every log level: that a client can't continue.
 _NO_LOG = logging.Logger("librdkafka")
 _NO_LOG.addHandler(logging.NullHandler())
 
@@ -126,9 +126,9 @@ class Connection:
         return topic
 
     def _rejection(self) -> ClusterUnreachable | None:
-        """Why a cluster that answers rejects our login; None when it does not say so.
+        """Why a cluster that answers rejects our login; None when it does not reject it.
 
-        Only an error callback gets the rejection: a call that waits for an answer goes on waiting.
+        Only an error callback gets the rejection: a call that waits for an answer keeps waiting.
         """
         errors: list[KafkaError] = []
         asker = _client(AdminClient, self._settings({"error_cb": errors.append}))

@@ -40,9 +40,9 @@ class FeedBatch:
     holes: set[int] = field(default_factory=set)
     # Partitions that are read to their end.
     at_end: set[int] = field(default_factory=set)
-    # The position asked for is not in the log any more: the cluster's message.
+    # The cluster's message if the requested position is no longer in the log.
     past_moved: str | None = None
-    # A broker or the topic is away: the follower should look.
+    # A broker or the topic is away: the follower should check the topic.
     doubtful: bool = False
     # In ms: an end that this batch reports was the end at this moment or later.
     not_before: int = 0
@@ -72,8 +72,8 @@ class Feed:
             if epoch is None:
                 assignment.append(TopicPartition(self._topic, partition, offset))
             else:
-                # From the record with the epoch: what lies between it and the position is hidden from us, and may
-                # have been written under a later leader.
+                # From the end of the record with the epoch: the offsets from there to the position are hidden from this
+                # client, and may have been written under a later leader.
                 assignment.append(TopicPartition(self._topic, partition, epoch.end, leader_epoch=epoch.number))
         self._consumer.incremental_assign(assignment)
         self._next.update(position)
@@ -136,7 +136,7 @@ class Feed:
 
     def _note_end(self, batch: FeedBatch, partition: int, end: int) -> None:
         if end > self._next[partition]:
-            # No record before the end is for us: aborted, a marker, or compacted away.
+            # No record before the end reaches a consumer: aborted, a marker, or compacted away.
             batch.holes.add(partition)
             self._next[partition] = batch.reached[partition] = end
         batch.at_end.add(partition)

@@ -146,7 +146,7 @@ def _interrupted() -> LastwordError:
 
 
 def _acknowledged(topic: str, sent: int, lost: int, mistake: LastwordError | None) -> int:
-    """How many records were acknowledged: all that were sent, or an error that says how many."""
+    """The number of acknowledged records, which is all that were sent; otherwise an error that has the number."""
     if isinstance(mistake, TopicChanged):
         advice = f"how many of the {sent} records sent are in the topic is not known: load all of them again"
         raise LoadStopped(mistake, advice, 0)

@@ -1,8 +1,8 @@
 """Which topic a write is meant for: a topic may be deleted, and another topic created under its name.
 
 Kafka's clients name a topic in a write by its name alone, so the id is asked for beside the write. An id is never used
-twice: if the topic has the id that is meant after an acknowledgement, it had the id during the whole write, as the
-asked broker knows it.
+twice: if the topic has the expected id after an acknowledgement, it had this id during the whole write, as far as the
+asked broker knows.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _AGAIN_S = 1.0
 
 
 class SameTopic:
-    """Looks before and after writes whether the topic is still the one that is meant. Thread-safe."""
+    """Checks before, during and after writes that the topic is still the same. Thread-safe."""
 
     def __init__(
         self, connection: Connection, topic: str, *, patience_s: float, meant: Callable[[], str | None] | None = None
     ) -> None:
-        """`meant` gives the id of the topic that is meant now; without it the first topic seen is meant."""
+        """`meant` gives the id to expect at each write; without `meant`, the id at the first look is expected."""
         self.admin = connection.admin()
         connection.topic(topic, self.admin)
         self._topic = topic
-        # A look waits for as long as any other question does, however soon the write itself is given up.
+        # A look has at least the patience of any other request, even if the write itself has less.
         self._patience_s = max(patience_s, connection.patience_s)
         self._meant = meant
         self._gave_up = threading.Event()
@@ -56,7 +56,7 @@ class SameTopic:
             raise self._gone()
 
     def before(self) -> str:
-        """The id that the write is meant for; NotFound or TopicChanged without this topic: write nothing then."""
+        """The id to expect after the write. NotFound or TopicChanged if the topic is another: write nothing then."""
         meant = (self._meant() if self._meant is not None else None) or self._expected
         if meant != self._expected:
             self._expected, self._known_at = meant, time.monotonic()
@@ -77,13 +77,13 @@ class SameTopic:
         return meant
 
     def meanwhile(self, meant: str) -> None:
-        """TopicChanged as soon as the cluster says so, while writes are under way; nothing while nobody answers."""
+        """During writes: TopicChanged as soon as the cluster shows another topic; no error if the cluster is away."""
         if not self._was_just_seen(meant):
             with suppress(ClusterUnreachable):
                 self.after(meant, within_s=_BEFORE_S)
 
     def after(self, meant: str, *, within_s: float | None = None) -> None:
-        """Returns when an acknowledged write is in the topic that was meant; TopicChanged when that is not known."""
+        """Returns if acknowledged writes are in the expected topic; TopicChanged if they may be in another one."""
         try:
             found = self._found(meant, within_s=within_s or self._patience_s)
         except ClusterUnreachable as failure:
@@ -107,8 +107,8 @@ class SameTopic:
     def _found(self, meant: str | None, *, within_s: float) -> str:
         """The id that the topic has now, empty without a topic; ClusterUnreachable without an answer.
 
-        A broker hears of a new topic a moment after the others: while ours is new, another answer than `meant` (than
-        any, for None) is asked for again.
+        A broker hears of a new topic a moment after the others. So while the topic is new, the question is repeated if
+        the answer is not `meant` (for None: if the answer is "no topic").
         """
         give_up_at = min(time.monotonic() + _AGAIN_S, self._known_at + _NEW_S)
         while True:

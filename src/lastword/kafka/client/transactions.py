@@ -72,7 +72,7 @@ class _RequestLog:
 
 
 class Transactions:
-    """The only writer under its id: a later writer that takes the id ends what is open, and fences this one off."""
+    """The only writer under its id: a later writer of the id ends the open transaction, and fences this one."""
 
     def __init__(self, connection: Connection, name: str, *, batch_bytes: int = 1024**2) -> None:
         """Takes the id; on return no earlier transaction of the id is open."""
@@ -128,8 +128,8 @@ class Transactions:
         return offsets[0]
 
     def close(self) -> None:
-        """Drops its connections at once. The next writer of the id, or the broker in time, aborts what is open."""
-        # Dropped, not closed: the client's own close first aborts what is open, and may wait for ever for the cluster.
+        """Drops the connections at once. The next writer of the id, or a timeout of the broker, ends a transaction."""
+        # Dropped, not closed: the client's own close first aborts a transaction, and may wait for ever for the cluster.
         self._producer, self._may_end_late = None, False
 
     def _take_id(self) -> tuple[Producer, _RequestLog]:
@@ -140,7 +140,7 @@ class Transactions:
             batch_size=self._batch_bytes,
             # A commit flushes.
             linger_ms=20,
-            # A transaction right after another waits this long before it asks again whether that one is closed.
+            # A transaction right after another asks at this interval whether the earlier one is closed.
             retry_backoff_ms=20,
             # About 20 lines for each transaction, and none for a record.
             debug="eos",

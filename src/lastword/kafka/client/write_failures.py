@@ -26,13 +26,13 @@ class WriteFailures:
     """Why the writes of one batch were not acknowledged; asks the cluster once for all of them."""
 
     def __init__(self, admin: AdminClient, topic: str, answered: Callable[[Future[Any]], Any]) -> None:
-        """`answered` waits for an answer of the cluster, and raises one of our errors if none comes."""
+        """`answered` waits for an answer of the cluster, and raises a LastwordError if none comes."""
         self._admin = admin
         self._topic = topic
         self._answered = answered
 
     def of(self, error: KafkaError, where: str, partition: int | None) -> LastwordError:
-        """The error of a write as one of ours; where librdkafka names no cause, with the cause that the cluster shows.
+        """The LastwordError of a failed write; if librdkafka names no cause, with the cause that the cluster shows.
 
         `partition` is None, as in librdkafka's messages, for a record that has no partition yet.
         """

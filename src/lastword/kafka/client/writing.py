@@ -23,7 +23,7 @@ from lastword.kafka.client.write_failures import WriteFailures, fatal_cause
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 # The settings of every producer, so that it does not depend on the kind of write whether a value fits into the topic.
 RECORD_SETTINGS: dict[str, Any] = {"message_max_bytes": MAX_RECORD_BYTES, "compression_type": "lz4"}
-# Those of a producer of many records: a deep queue.
+# The settings of a producer of many records: a deep queue.
 BULK_SETTINGS: dict[str, Any] = {
     **RECORD_SETTINGS,
     "queue_buffering_max_messages": 500_000,
@@ -160,7 +160,7 @@ class Writer:
     def _in_another_topic(
         self, meant: str, outcomes: Mapping[int, Ack | LastwordError]
     ) -> dict[int, Ack | LastwordError]:
-        """The error for acknowledged writes that may be in another topic than the one that was meant."""
+        """The error for acknowledged writes that may be in another topic than the expected one."""
         acknowledged = [number for number, outcome in outcomes.items() if isinstance(outcome, Ack)]
         try:
             if acknowledged:
@@ -197,9 +197,9 @@ def _ack(message: Any) -> Ack:
 def produce_when_there_is_room(
     producer: Producer, produce: Callable[[], None], look: Callable[[], None] | None = None
 ) -> None:
-    """Calls `produce`, which failed with a BufferError, until the full queue takes its record.
+    """Calls `produce`, which failed with a BufferError, until the full queue takes the record.
 
-    So no later record of the caller overtakes this one. While it waits, `look` is called about once a second.
+    So no later record of the caller overtakes this one. During the wait, `look` is called about once a second.
     """
     look_at = time.monotonic() + LOOK_EVERY_S
     while True:

@@ -38,7 +38,7 @@ _LONGEST_PAUSE_S = 1.0
 class PartitionWork:
     """What a cleaning has to do in a partition."""
 
-    # The offset of an obsolete record that will be removed; None where only tombstones or records of ours may be.
+    # The offset of an obsolete record that will be removed; None if only tombstones or records of a nudge can go.
     sign: int | None
     # Whether the newest segment must be closed first. If not, changed settings are enough.
     needs_nudge: bool
@@ -50,9 +50,10 @@ class CleaningResult:
 
     # The partitions that the cleaner has cleaned.
     through: set[int]
-    # The partitions in which no record of ours is left, not even of an earlier compaction.
+    # The partitions in which no record of a nudge is left, not even of an earlier compaction.
     swept: set[int]
-    # Where readers of uncommitted data still see records of ours, and from when on a compaction can remove them.
+    # The partitions where readers of uncommitted data still see records of a nudge, and the time after which a
+    # compaction can remove these records.
     left_until_ms: dict[int, int]
 
 
@@ -68,7 +69,7 @@ class _Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class Cleaning:
-    """Nudges a topic, whose settings are ready for it, until the cleaner has cleaned it."""
+    """Nudges a topic until the cleaner has cleaned it; the settings of the topic are ready for that."""
 
     connection: Connection
     admin: AdminClient
@@ -137,12 +138,12 @@ class Cleaning:
 
     def _first_nudge_at(self, newest_ms: int) -> float:
         at_ms = now_ms()
-        # Records far in the future stop no marker if the segment began before them: from then on that is certain.
+        # A record far in the future does not stop the marker if its segment began earlier. So that record sets no time.
         until_ms = self.rule.marker_rolls_at_ms(at_ms if self.rule.is_far_ahead(newest_ms, at_ms) else newest_ms)
         return time.monotonic() + max(0, until_ms - at_ms) / 1000
 
     def _nudge(self, producer: Producer, due: Mapping[int, _Turn]) -> None:
-        """Nudges the partitions, with a roll where a marker alone did not help and timestamps lie in the future."""
+        """Nudges the partitions, with a roll where a marker alone did not help and timestamps are in the future."""
         self.at_step("nudge")
         if lowered := bounds_in_the_way(settings_now(self.admin, self.topic)):
             # A marker that the topic refuses leaves the transaction open until the broker restarts.
@@ -170,7 +171,7 @@ class Cleaning:
             turn.nudges += 1
 
     def _left(self, consumer: Consumer) -> set[int]:
-        """The partitions in which a record of ours is still there."""
+        """The partitions that still have a record of these nudges."""
         left: set[int] = set()
         unseen = {partition: sorted(offsets) for partition, offsets in self._ours.items()}
         while unseen:

@@ -1,9 +1,9 @@
 """The compaction journal: settings of a topic that a compaction changes for a while, and how they are restored.
 
-Before a setting is changed, an entry under the home has its value before and its value during the compaction. The entry
-belongs to the process that holds the lock beside it. The kernel frees the lock however that process ends. So an entry
-whose lock is free was left behind, and the next command that reaches the cluster undoes it. Undoing may itself be
-interrupted anywhere and done again: it writes the same values, and removes the entry last.
+Before a setting is changed, an entry under the home gets the value before and the value during the compaction. The
+entry belongs to the process that holds the lock beside it. The kernel frees the lock when that process ends, also after
+a kill. So an entry with a free lock was left behind, and the next command that reaches the cluster undoes the changes.
+Undoing may be interrupted anywhere and done again: it writes the same values, and removes the entry last.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SettingChange:
 
 @dataclass(frozen=True, kw_only=True)
 class JournalEntry:
-    """What a compaction has changed, or was about to change, on one topic of one cluster."""
+    """The settings of one topic of one cluster that a compaction has changed, or was about to change."""
 
     cluster_id: str
     topic: str
@@ -84,7 +84,7 @@ class TopicClaim:
         sync(self.path.parent)
 
     def write_left(self, topic_id: str, partitions: Iterable[int]) -> None:
-        """Notes for the next compaction in which partitions records of ours may be left; none: there are none left."""
+        """Notes for the next compaction which partitions may keep records of a nudge; if none do, removes the note."""
         with_leftovers = sorted(partitions)
         if with_leftovers:
             write_durably(
@@ -94,7 +94,7 @@ class TopicClaim:
             self._left_path.unlink(missing_ok=True)
 
     def left(self, topic_id: str) -> set[int]:
-        """The partitions in which an earlier compaction of this very topic may have left records of ours."""
+        """The partitions in which an earlier compaction of the topic with this id may have left records of a nudge."""
         try:
             left = msgspec.json.decode(self._left_path.read_bytes(), type=NudgeLeftovers)
         except (FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
@@ -134,7 +134,7 @@ class PutBack:
 
 
 def undo(connection: Connection, admin: AdminClient, entry: JournalEntry) -> PutBack:
-    """Undoes what the interrupted compaction changed; a topic that was deleted, or made again, stays as it is."""
+    """Undoes the changes of an interrupted compaction; a topic that was deleted, or made again, is left alone."""
     since = f"since a compaction of it was interrupted: nothing to put back on {entry.topic}"
     try:
         if topic_identity(admin, entry.topic) != entry.topic_id:

@@ -52,10 +52,10 @@ LEAST_PAST_MS = 600_000
 # Brokers before 3.6 know only the second name, brokers since 4.0 only the first.
 PAST_BOUNDS = ("message.timestamp.before.max.ms", "message.timestamp.difference.max.ms")
 
-# The broker ends a transaction that is open for longer, which looks to us like the work of another machine.
+# The broker ends a transaction that is open for longer. To the nudger this looks like another machine's work.
 _TRANSACTION_TIMEOUT_MS = 30_000
 _PATIENCE_S = 30
-# The client's errors for a transaction that does not go on: the cluster is away, or its coordinator is stuck.
+# The client's errors for a transaction that makes no progress: the cluster is away, or the coordinator is stuck.
 _STANDSTILL = (KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT, KafkaError.CONCURRENT_TRANSACTIONS)
 # How long a cluster may take to show that it is up.
 _SIGN_OF_LIFE_S = 5
@@ -93,7 +93,7 @@ class RollRule:
         return newest_ms + self.segment_ms + 1
 
     def is_far_ahead(self, newest_ms: int, at_ms: int) -> bool:
-        """Whether a marker may have to wait too long: then only a roll closes a segment that begins this late."""
+        """Whether the newest timestamp is so late that a marker would wait too long: then only a roll helps."""
         return newest_ms > at_ms + _AHEAD_MS
 
     def pause_before_abort_ms(self, at_ms: int) -> int:
@@ -237,7 +237,7 @@ def _answering(message: Any, topic: str) -> int | None:
 
 
 def _append(producer: Producer, topic: str, stamps_ms: Mapping[int, int]) -> dict[int, int]:
-    """Appends one tombstone to each partition, in a batch of its own; returns their offsets."""
+    """Appends one tombstone to each partition, each in a separate batch; returns their offsets."""
     offsets: dict[int, int] = {}
     refusals: list[KafkaError] = []
 
@@ -265,15 +265,15 @@ def _explained(topic: str, producer: Producer | None = None) -> Iterator[None]:
         code = failure.args[0].code()
         if code in FENCED:
             raise LastwordError(
-                f"{topic} is being compacted from another machine too, or this one stood still for "
+                f"another machine compacts {topic} too, or this process was stopped for "
                 f"{_TRANSACTION_TIMEOUT_MS // 1000} s: try again later"
             ) from None
         # A stuck transaction does not mean that the cluster is away: ask the cluster.
         if producer is not None and code in _STANDSTILL and _answers(producer, topic):
             raise LastwordError(
-                f"nudging {topic}: the cluster is up, but does not go on with the transaction "
-                f"{transactional_id(topic)}: try again; if it stays so, the log of the broker that coordinates it says "
-                f"why: raise {PAST_BOUNDS[0]} of the topic if it is small, and restart that broker"
+                f"nudging {topic}: the cluster is up, but its transaction {transactional_id(topic)} is stuck: try "
+                f"again; if it stays stuck, raise {PAST_BOUNDS[0]} of the topic if it is small, and restart the broker "
+                "that coordinates the transaction (its log says why)"
             ) from None
         raise translated(failure, f"nudging {topic}") from None
 

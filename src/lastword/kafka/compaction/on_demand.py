@@ -47,7 +47,7 @@ STEPS = ("look", "count", "journal", "alter", "nudge", "abort", "wait", "restore
 # This value and the ratio are the same for every caller: if two machines compact a topic at once, the later one finds
 # the topic ready, changes nothing, and so puts nothing back wrongly.
 _SEGMENT_MS = 1_000
-# Spelled as the broker shows it, or it would look like another value.
+# Spelled as the broker shows the value: another spelling would look like a change by someone else.
 _DIRTY_RATIO = "0.0"
 _BOUND_SPREAD_S = 1.0
 _NOTHING_CLEANED = CleaningResult(through=set(), swept=set(), left_until_ms={})
@@ -65,7 +65,7 @@ class PartitionCompaction:
     bytes_after: int | None
     # Why it did not get smaller, as a sentence; None when all obsolete records are gone.
     why: str | None
-    # None: no record of ours is left. Otherwise readers of uncommitted data see records under NUDGE_KEY, and a
+    # None: no record of a nudge is left. Otherwise readers of uncommitted data see records under NUDGE_KEY, and a
     # compaction after this time removes them.
     nudge_left_until_ms: int | None
 
@@ -76,8 +76,8 @@ class Compaction:
 
     topic: str
     partitions: tuple[PartitionCompaction, ...]
-    # Settings that someone else changed meanwhile, what an interrupted compaction had left behind, and partitions with
-    # records of a nudge.
+    # Sentences: settings that someone else changed meanwhile, leftovers of an interrupted compaction, and partitions
+    # with records of a nudge.
     notes: tuple[str, ...]
     took_s: float
 
@@ -93,9 +93,9 @@ def compact_topic(
 ) -> Compaction:
     """Compacts the topic as far as Kafka's rules allow within `timeout_s`; the result has each partition.
 
-    The settings of the topic are afterwards as before. If the cleaner does not finish in time, that is no error: the
-    result says so. `at_step` gets the name of each step of STEPS as it begins. `check_wanted` is called while it reads
-    and waits, and may raise to end the compaction: the settings are put back then too.
+    Afterwards the topic has its settings of before. A cleaner that does not finish in time is no error: the result says
+    so. `at_step` gets the name of each step of STEPS as it begins. `check_wanted` is called while the compaction reads
+    and waits, and may raise to end it: the settings are put back then too.
     """
     began = time.monotonic()
     at_step("look")
@@ -200,7 +200,7 @@ class _CompactionJob:
             # A segment with a record that is too young is not cleaned. All removable records lie before such a segment,
             # so the segments to clean are closed already.
             needs_nudge = newest_ms[p] <= self._ripe_until_ms(at_ms)
-            # A record of ours is not removed at the price of leaving another one.
+            # With only records of an earlier nudge to remove, a roll would leave another such record: no gain.
             if not self._has_work(before[p], at_ms) and self._rule.is_far_ahead(newest_ms[p], at_ms):
                 continue
             if needs_nudge or sign is not None:
@@ -248,7 +248,7 @@ class _CompactionJob:
         if census.oldest_tombstone_ms is None or census.newest_timestamp_ms > self._ripe_until_ms(at_ms):
             return False
         retention_ms = self._number("delete.retention.ms")
-        # A cleaning can't have met the tombstone before it was written, so its timestamp bounds what to expect.
+        # No cleaning met the tombstone before it was written. So it goes at the earliest this long after its timestamp.
         return retention_ms < self.timeout_s * 1000 or census.oldest_tombstone_ms + retention_ms <= at_ms
 
     def _changes(self) -> dict[str, SettingChange]:
@@ -273,9 +273,9 @@ class _CompactionJob:
             changes=self._changes(),
         )
         self.at_step("journal")
-        # Before the first record is written: if we die, the next compaction looks in these partitions.
+        # Before the first record is written: if this process dies, the next compaction looks in these partitions.
         claim.write_left(self.topic_id, claim.left(self.topic_id) | {p for p in work if work[p].needs_nudge})
-        # Also when no setting changes: the command that finds the entry ends the transaction that we may leave open.
+        # Also when no setting changes: the command that finds the entry ends a transaction that this one left open.
         claim.write(entry)
         steps: list[str] = []
 

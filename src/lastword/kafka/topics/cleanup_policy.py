@@ -32,7 +32,7 @@ class CleanupPolicy:
 
     @property
     def keeps_every_row(self) -> bool:
-        """Whether the topic is compacted and the newest record of a key never expires: what a table needs."""
+        """Whether the topic is compacted and the newest record of a key never expires, as a table needs."""
         return self.compacts and not self.deletes
 
     @property

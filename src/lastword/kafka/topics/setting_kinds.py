@@ -37,7 +37,7 @@ class Whole:
     stands_for: Mapping[int, str] = field(default_factory=dict)
 
     def plain(self, name: str, text: str) -> str:
-        """The value as Kafka takes it; BadInput that names the range when it is no such value."""
+        """The value as Kafka takes it; BadInput names the range if the text is no such value."""
         number = self._number(text.strip())
         if number is None or not self.least <= number <= self.most:
             raise BadInput(f"{name}={text}: it takes {self.range}{self._how_to_write_it()}")
@@ -67,7 +67,7 @@ class Whole:
         return f"a whole number from {self.least} to {self.most}{unit}"
 
     def shown(self, value: str) -> str:
-        """The value with what it comes to: `86400000 (1d)`."""
+        """The value with its meaning, or with the same amount in a larger unit: `86400000 (1d)`."""
         number = int(value)
         meaning = self.stands_for.get(number) or _in_units(number, _UNITS[self.unit])
         return f"{value} ({meaning})" if meaning else value
@@ -120,7 +120,7 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Danger:
-    """Values that are allowed and yet hurt: `where` says which, `applies` decides for a plain value."""
+    """Values that are allowed but do harm: `where` names them, `applies` decides for a plain value."""
 
     where: str
     applies: Callable[[str], bool]
@@ -145,7 +145,7 @@ class Setting:
 
 
 def _in_units(number: int, units: Mapping[str, int]) -> str:
-    """The number in the largest unit that divides it, or nothing where that says no more than the number."""
+    """The number in the largest unit that divides it; empty if no larger unit does."""
     fitting = [(unit, size) for unit, size in units.items() if size > 1 and number and number % size == 0]
     if not fitting:
         return ""

@@ -20,7 +20,7 @@ _TOPIC = (
         name="cleanup.policy",
         kind=Choice(words=("compact", "delete", "compact,delete")),
         default="delete",
-        meaning="What becomes of old records. compact keeps the newest record of every key, delete drops whole "
+        meaning="What happens to old records. compact keeps the newest record of every key, delete drops whole "
         "segments by age or size, compact,delete does both.",
         recommendation="compact for a table (what lastword creates), delete for events.",
         dangers=(

@@ -18,7 +18,7 @@ class Elsewhere:
     """What the other partitions have of a key."""
 
     home: int
-    # The live row that would be shown; None when none was seen.
+    # The live row of the key that was found outside its home; None if there was none.
     row: Record | None
     # False when time ran out before the ends of the partitions.
     is_certain: bool

@@ -85,7 +85,7 @@ def create_topic(
 
 
 def create_if_missing(connection: Connection, name: str, *, partitions: int, settings: Mapping[str, str]) -> None:
-    """Creates a topic that is missing; a topic that is there stays as it is."""
+    """Creates a topic that is missing; does not change a topic that exists."""
     if name not in connection.reach().topics:
         with suppress(AlreadyExists):  # another process has created it meanwhile
             create_topic(connection, name, partitions=partitions, settings=settings)

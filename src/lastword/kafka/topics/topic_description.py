@@ -91,14 +91,14 @@ class ListedTopic:
 
 
 def describe_topic(connection: Connection, name: str) -> TopicDescription:
-    """All about one topic that can be known without reading its records; NotFound when there is no such topic."""
+    """Everything about a topic that is known without reading its records; NotFound when there is no such topic."""
     admin = connection.admin()
     connection.topic(name, admin)
     where = f"topic {name!r}"
     described = answer(described_topics(connection, admin, [name])[name], where)
     settings = settings_now(admin, name)
     partitions = {info.id: info for info in described.partitions}
-    # No broker answers for a partition without a leader, and its request would fail those of all the others.
+    # No broker answers for a partition without a leader, and a request for it would fail those of all other partitions.
     led = [partition for partition, info in partitions.items() if leader_of(info) is not None]
     starts = offsets(connection, admin, name, led, EARLIEST)
     ends = offsets(connection, admin, name, led, LATEST)

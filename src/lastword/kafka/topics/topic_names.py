@@ -11,7 +11,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def refuse_illegal(name: str, whose: str = "topic", longest: int = LONGEST_NAME) -> None:
-    """BadInput for a name that Kafka refuses; `whose` names another thing whose name becomes part of a topic's."""
+    """BadInput for a name that Kafka refuses; `whose` is the kind of thing whose name is part of a topic's name."""
     if not name:
         raise BadInput(f"a {whose} needs a name: letters, digits, '.', '_' and '-'")
     if name in (".", ".."):

@@ -32,7 +32,7 @@ class TopicSnapshot:
 
 
 class PendingProbe:
-    """A look under way in a thread of its own: a broker that dies can make the look wait for long."""
+    """A look that runs in another thread: a broker that dies can make the look wait for long."""
 
     def __init__(self, look: Callable[[], TopicSnapshot]) -> None:
         self.asked_at = now_ms()
@@ -45,7 +45,7 @@ class PendingProbe:
         return self._outcome is not None
 
     def result(self) -> TopicSnapshot:
-        """The snapshot, or the error that came instead; only when the look is over."""
+        """The snapshot, or the error of a look that failed; only when the look is over."""
         if isinstance(self._outcome, TopicSnapshot):
             return self._outcome
         raise self._outcome or LastwordError("the look is not over")
