@@ -55,7 +55,7 @@ class CatchUp:
         return not self._goals and not self._settled
 
     def note(self, partition: int, stable_end: int) -> None:
-        """The partition is read to the end of what is committed, and swept if that was needed."""
+        """The partition is read to the end of the committed records, and swept if it had to be."""
         goal = self._goals.get(partition)
         position = self._store.partitions[partition].position
         if goal is not None and position >= goal:

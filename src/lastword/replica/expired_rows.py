@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from lastword.replica.store.apply_batch import Applied
 from lastword.replica.store.store import Store
 
-# Between two looks at the clock.
+# Rows between two checks of the clock.
 _ROWS_UNTIMED = 100
 
 
@@ -52,7 +52,7 @@ class ExpiredRows:
         # By partition an offset below which there was no row after the last pass. New rows only have higher ones.
         self._no_row_below: Mapping[int, int] = {}
         self._paused_until = 0.0
-        # Whether rows are still here whose records had left before the first look.
+        # Whether rows may still be here whose records had left the topic before the first look.
         self.is_behind_first_look = True
 
     @property
@@ -75,7 +75,7 @@ class ExpiredRows:
         self.is_behind_first_look = self.is_behind_first_look and bool(self._pending())
 
     def step(self) -> Applied | None:
-        """Does a slice of the work if some is due: the rows that it removed, or None where it removed none."""
+        """Does a slice of the work if some is due. Returns the removed rows; None if there are none."""
         began = self._clock()
         if not self._goal and not self._begins(began):
             return None

@@ -30,7 +30,7 @@ class RetryPauses:
 
 
 class TopicEndWatch:
-    """Where a topic ends, asked for while the replica pauses. A failure here only means that the end is not known."""
+    """The end of a topic, asked for while the replica pauses. A failure only means that the end is not known."""
 
     def __init__(self, connection: Connection, topic: str) -> None:
         self._connection = connection

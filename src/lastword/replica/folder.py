@@ -90,7 +90,7 @@ class ReplicaFolder:
         return self._renamed(building)
 
     def condemn(self) -> None:
-        """The current store is not the fold of the topic: nobody may open it, not after a crash either."""
+        """The current store is not the fold of the topic: it must not be opened again, not even after a crash."""
         current = self.current
         if current is not None:
             (current / _OUTDATED).touch()

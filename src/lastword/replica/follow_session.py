@@ -35,7 +35,7 @@ Report = Callable[[State, Position], None]
 
 _POLL_S = 0.1
 _LOOK_AGAIN_S = 0.5
-# After this many times the usual pause between two looks, the process was stopped, or the machine slept.
+# If the pause between two checks is this many times longer than usual, the process was stopped or the machine slept.
 _ABSENT_AFTER = 3
 
 
@@ -77,9 +77,9 @@ class FollowSession:
         self._ends: dict[int, tuple[int, int]] = {}
         # Moments at the end that are not in the store yet; an older moment in the store does no harm.
         self._at_end_ms: dict[int, int] = {}
-        # When this session itself last saw each partition at its end.
+        # When this session last saw each partition at its end.
         self._ended_ms: dict[int, int] = {}
-        # Partitions that the feed has answered for: only then has the broker checked that our past is its past.
+        # Partitions that the feed has answered for: only then has the broker checked the epoch of the last record.
         self._confirmed: set[int] = set()
         self._sweep_after: dict[int, float] = {}
         self._every_s = settings.check_every_s
@@ -90,7 +90,7 @@ class FollowSession:
         self._away: str | None = None
         self._pending_probe: PendingProbe | None = None
         self._in_doubt = False
-        self._asked_from = store.position
+        self._position_before = store.position
 
     def follow(self, now: TopicSnapshot, looked_at: int) -> HistoryMoved | None:
         """Follows until it is stopped, or returns why the store can't continue."""
@@ -122,14 +122,14 @@ class FollowSession:
                 self._watchers.publish(applied, self._store.position, swept=True)
 
     def _check_topic(self) -> HistoryMoved | None:
-        """Looks at the topic now and then, and when in doubt, without waiting: how its history moved, or None."""
+        """How the topic's history moved, or None. Checks from time to time, sooner in doubt, and never waits."""
         now = time.monotonic()
         if self._pending_probe is None:
             due = self._look_at if not self._in_doubt else min(self._look_at, self._soonest_look_at)
             if self._catch_up.wants_new_goals:
                 due = self._soonest_look_at
             if now >= due:
-                self._in_doubt, self._asked_from = False, self._store.position
+                self._in_doubt, self._position_before = False, self._store.position
                 self._pending_probe = self._probe.look_in_background()
             return None
         if not self._pending_probe.is_over:
@@ -142,7 +142,7 @@ class FollowSession:
             # Only the state changes: records that still arrive are applied.
             self._away, self._look_at = str(away), self._soonest_look_at
             return None
-        moved = history_moved(self._store, self._identity, self._asked_from, seen)
+        moved = history_moved(self._store, self._identity, self._position_before, seen)
         if moved is None:
             if self._away is not None or now - self._looked_at > _ABSENT_AFTER * self._every_s:
                 self._catch_up.start_over(seen.high)
@@ -151,10 +151,10 @@ class FollowSession:
         return moved
 
     def _use_snapshot(self, now: TopicSnapshot, looked_at: int) -> None:
-        """Takes from a look: partitions to follow, where they end, how long tombstones stay."""
+        """Takes from a snapshot: the partitions to follow, their ends, and how long tombstones stay."""
         stored = self._store.identity
         self._retention_ms = min(stored.delete_retention_ms, now.delete_retention_ms)
-        # At least three looks while a tombstone is kept, or an idle partition would look unread for too long.
+        # At least three checks while a tombstone is kept, or an idle partition would seem unread for too long.
         self._every_s = min(self._settings.check_every_s, max(1.0, self._retention_ms / 3000))
         self._looked_at = time.monotonic()
         self._look_at = self._looked_at + self._every_s
@@ -219,7 +219,7 @@ class FollowSession:
             moment = seen_at if partition in at_end else ended_at
             if self._needs_sweep(partition, state):
                 if time.monotonic() < self._sweep_after.get(partition, 0.0):
-                    # With a very short delete.retention.ms every transaction would ask for one: wait for a look.
+                    # With a very short delete.retention.ms every transaction would cause a sweep: wait a while.
                     continue
                 self._sweep(partition)
                 state = self._store.partitions[partition]
@@ -266,7 +266,7 @@ class FollowSession:
         self._note_moment()
 
     def _note_moment(self) -> None:
-        # Not from the store: a new one counts as caught up with nothing, and the records it has yet to read may be old.
+        # Not from the store: a new store counts as caught up, and the records that it has yet to read may be old.
         if self._ended_ms.keys() == self._store.partitions.keys():
             moment = min(self._ended_ms.values())
             if self._ledger.note(moment, self._store.position, span_ms=self._retention_ms):

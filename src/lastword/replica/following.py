@@ -67,7 +67,7 @@ class Follower:
         self.ends = Position()
         self._away_since: float | None = time.monotonic()
         self._stopping = threading.Event()
-        # Set by a reader who has reason to think that the topic has changed: it is looked at soon.
+        # Set by a reader who has reason to think that the topic has changed: the topic is checked soon.
         self.recheck = threading.Event()
         self._moved: HistoryMoved | None = None
         self._backoff = RetryPauses()
@@ -131,7 +131,7 @@ class Follower:
 
     @property
     def _why_rebuilt(self) -> str | None:
-        """Why the next store that is shown is another one than watchers know; None where it is the same."""
+        """Why the next store that readers see is not the one that watchers know; None if it is the same."""
         healing = self._owned.damage_log.healing
         if healing is not None:
             return f"its store was damaged ({healing})"
@@ -209,7 +209,7 @@ class Follower:
         known = self._owned.store
         store = self._store_for(identity, now)
         if store is not known:
-            # The topic was looked at before it was read, and it may be another topic by now.
+            # The snapshot is older than the read, and the topic may be another one by now.
             looked_at, now = now_ms(), probe.look()
             self._moved = history_moved(store, identity, store.position, now)
             if self._moved is not None:
@@ -234,7 +234,7 @@ class Follower:
         store = self._owned.store
         if store is None:
             return self._built(identity, now)
-        # The topic's present comes first: it tells a log that lost its start from a log that lost its end.
+        # The check of the snapshot counts first: it tells a log that lost its start from a log that lost its end.
         moved = history_moved(store, identity, store.position, now) or self._moved
         if moved is None:
             return store

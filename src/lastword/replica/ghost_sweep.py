@@ -49,7 +49,7 @@ def sweep(
     ghosts_at_once: int = _GHOSTS_AT_ONCE,
     read: Callable[..., Iterator[list[Record]]] = read_log,
 ) -> Iterator[Applied]:
-    """Removes the ghosts of a partition, some at a time; the partition's state then says whether any may be left.
+    """Removes the ghosts of a partition, some at a time; the state of the partition says whether some may be left.
 
     A crash in between leaves fewer ghosts, and a state that asks for the sweep again. Where the partition has more keys
     than `keys_in_memory`, they are noted on disk.
@@ -91,7 +91,7 @@ class _Stopwatch:
 
 
 class _LiveKeys:
-    """Which keys have a live record: in memory, and on disk where they are many.
+    """The keys that have a live record: in memory, and on disk if they are many.
 
     Not `building.newest_rows`: a sweep needs one bit of each key instead of its row, and looks keys up unsorted.
     """

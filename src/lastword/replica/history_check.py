@@ -15,12 +15,14 @@ class HistoryMoved:
     """Why a store can't continue from its position."""
 
     why: str
-    # Whether the rows are still right for their position, so that they may be shown until the rebuild is done.
+    # Whether the rows are right for their position: then readers may see them until the rebuild is done.
     rows_are_right: bool = False
 
 
-def history_moved(store: Store, identity: Identity, asked_from: Position, now: TopicSnapshot) -> HistoryMoved | None:
-    """Why the store can't continue, or None when it can; `asked_from` is its position before the look at the topic."""
+def history_moved(
+    store: Store, identity: Identity, position_before: Position, now: TopicSnapshot
+) -> HistoryMoved | None:
+    """Why the store can't continue, or None if it can; `position_before` is the store's, from before the snapshot."""
     found, topic = store.identity, identity.topic
     if found.topic_id != now.topic_id:
         return HistoryMoved(why=f"{topic} was recreated (its id was {found.topic_id}, now it is {now.topic_id})")
@@ -29,7 +31,7 @@ def history_moved(store: Store, identity: Identity, asked_from: Position, now: T
             why=f"the codecs were {found.key_codec} and {found.value_codec}, "
             f"now they are {identity.key_codec} and {identity.value_codec}"
         )
-    for partition, position in asked_from.items():
+    for partition, position in position_before.items():
         high = now.high.get(partition, 0)
         if position > high:
             return HistoryMoved(

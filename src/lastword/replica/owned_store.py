@@ -51,7 +51,7 @@ class OwnedStore:
 
     @property
     def is_right(self) -> bool:
-        """Whether the store may be shown; the replacement of a damaged store only after it has caught up."""
+        """Whether readers may see the store; the replacement of a damaged store only after it has caught up."""
         return self.store is not None and self.store.damage is None and self.damage_log.healing is None
 
     def open(self) -> bool:
@@ -165,7 +165,7 @@ class OwnedStore:
     def _set_aside(self, damage: str) -> None:
         _log.warning("the store of %s in %s is damaged (%s): building it again", self._topic, self.folder.path, damage)
         self.damages_found += 1
-        # First, because it needs no space: from now on nobody opens the store, not after a crash either.
+        # First, because this needs no space: from now on the store is not opened, not even after a crash.
         self.folder.set_aside()
         self.damage_log.note(damage, now_ms())
         store, self.store = self.store, None

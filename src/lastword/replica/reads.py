@@ -83,7 +83,7 @@ class TableReads(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def topic_log_start(self) -> Position:
-        """Where the log started at the last look; rows from before it leave in the next pass over all rows."""
+        """The log start at the last check; the next pass over all rows removes older rows."""
         return self._store.topic_log_start
 
     @property
@@ -98,7 +98,7 @@ class TableReads(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def pinned_bytes(self) -> int:
-        """Memory that RocksDB keeps only because somebody has not finished reading older rows."""
+        """Memory that RocksDB holds for unfinished scans."""
         return self._store.rows.pinned_bytes
 
     def find(self, key: bytes) -> FoundRow:
@@ -127,7 +127,7 @@ def after_prefix(prefix: bytes) -> bytes | None:
 
 
 class Slice(NamedTuple):
-    """The next rows in key order, each in the shape that was asked for, and where the listing is after them."""
+    """The next rows in key order, each in the shape of the caller, and the place in the listing after them."""
 
     rows: list[bytes]
     rows_so_far: int
@@ -136,9 +136,9 @@ class Slice(NamedTuple):
 
 
 class RowListing:
-    """All rows of a table as they were at one moment, a slice at a time, for a reader who may take long.
+    """All rows of a table at one moment, a slice at a time, for a reader who may take long.
 
-    Used by one thread at a time; to be closed, because it keeps its store open.
+    Used by one thread at a time. Close a listing: it keeps its store open.
     """
 
     def __init__(self, store: Store) -> None:
@@ -152,10 +152,10 @@ class RowListing:
         return self._open is not None and self._open[0] is store
 
     def next_slice(self, shape: Callable[[StoredRow], bytes], *, most_rows: int, most_bytes: int) -> Slice:
-        """The rows up to a limit, the one that reaches it included; the same again until `advance`.
+        """The rows up to a limit, including the row that reaches it; the same rows again until `advance`.
 
-        StoreDamaged when they can't be read, and in the place of the last slice when the rows are not as many as the
-        store says: a slice that is the last ends a whole listing.
+        StoreDamaged if they can't be read. Also instead of the last slice, if the number of rows is not the store's: a
+        last slice ends a whole listing.
         """
         if self._open is None:
             raise NotReady("this listing of rows was closed: begin another one")
@@ -167,7 +167,7 @@ class RowListing:
             content = shape(stored_row(key, packed))
             rows.append(content)
             size += len(content)
-            # The first key that can follow it.
+            # The first key after this one.
             start = key + b"\0"
         count = self._count + len(rows)
         cursor.check_count(count, self._expected)
@@ -177,5 +177,5 @@ class RowListing:
         self._count, self._start = taken.rows_so_far, taken.start
 
     def close(self) -> None:
-        """Lets go of the store, as soon as no slice is being read."""
+        """Releases the store, as soon as no slice is being read."""
         self._open = None

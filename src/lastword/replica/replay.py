@@ -17,7 +17,7 @@ from lastword.replica.watching import Change
 
 
 class SweptHere(HistoryLost):
-    """At this very position a sweep removed rows, whose deletes are in no log: has the watcher seen them or not?"""
+    """A sweep removed rows at this position, and no record says so: the watcher may have missed these deletes."""
 
 
 def changes_between(
@@ -31,9 +31,9 @@ def changes_between(
 ) -> Generator[Change, None, None]:
     """The changes from `begin` up to `end`; HistoryLost when a delete among them may be missing.
 
-    HistoryLost comes before the first change if `look_first`, else while reading; also where a tombstone vanishes
-    meanwhile. A partition that `begin` does not name counts as unread: it is read from its start. Between two batches
-    `check_wanted` may raise, so that long work ends when nobody waits for it.
+    With `look_first` HistoryLost comes before the first change, unless a tombstone vanishes during the read; otherwise
+    it may come at any change. A partition that `begin` does not name is read from its start. Between two batches
+    `check_wanted` may raise, so that long work ends when its caller is gone.
     """
     topic = store.identity.topic
     first, last = log_bounds(connection, topic)
@@ -49,7 +49,7 @@ def changes_between(
             raise _start_over(f"{topic}[{partition}] starts at {first[partition]}{unnamed}")
         swept_at = store.partitions[partition].swept_at if partition in store.partitions else -1
         if offset <= swept_at:
-            lost = _start_over(f"{topic}[{partition}]: deletes were found at {swept_at} that are in no log{unnamed}")
+            lost = _start_over(f"{topic}[{partition}]: deletes were found at {swept_at} that no record shows{unnamed}")
             raise SweptHere(str(lost)) if offset == swept_at else lost
     ledger = store.ledger
 
@@ -104,5 +104,5 @@ def _changes(store: Store, records: Iterator[Record]) -> Generator[Change, None,
             shown = store.get(record.key)
             if shown is None or shown.partition == record.partition:
                 shown = record
-            # Else the key lives in two partitions, and the table shows the row of the other one.
+            # Otherwise the key lives in two partitions, and the table shows the row of the other partition.
             yield Change(shown=shown, partition=record.partition, offset=record.offset)

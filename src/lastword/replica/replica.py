@@ -86,7 +86,7 @@ class Replica(Mapping[Any, Any]):
         return None if record is None else row_of(record, self._key_codec, self._value_codec)
 
     def last_good(self, key: Any) -> Any:
-        """The last value that could be read, for a key whose newest value can't be read; else None."""
+        """For a key whose newest value can't be read: the last value that could be read; otherwise None."""
         raw = self._ask(lambda store: store.last_good(self._key_codec.encode(key)))
         return None if raw is None else self._value_codec.decode(raw)
 
@@ -150,7 +150,7 @@ class Replica(Mapping[Any, Any]):
         self._wait(lambda: self.position.covers(wanted), f"it has not reached {wanted}", timeout_s)
 
     def look_for(self, wanted: Position) -> None:
-        """Looks at the topic soon, if a position names an unknown partition: it may have been added."""
+        """Checks the topic soon if a position names an unknown partition, which may be a new one."""
         if not wanted.keys() <= self.position.keys():
             self._follower.recheck.set()
 

@@ -49,7 +49,7 @@ class Watch(Iterator[_Shape], Generic[_Shape]):
         self._queue = queue
         self._next = dict(start)
         self._shape = shape
-        # Changes from before those in the queue; None when all of them were returned.
+        # The missed changes, older than those in the queue; None once all of them were returned.
         self._missed = missed
         self._failure: LastwordError | None = None
 
@@ -64,7 +64,7 @@ class Watch(Iterator[_Shape], Generic[_Shape]):
         return change
 
     def poll(self, timeout_s: float = 0.0) -> _Shape | None:
-        """The next change, or None when there is none within `timeout_s`, or none ever again (see `is_over`)."""
+        """The next change; None after `timeout_s`, or once the watch is over (see `is_over`)."""
         return self._change(timeout_s)
 
     def poll_all(self, timeout_s: float) -> list[_Shape]:
@@ -149,7 +149,7 @@ class Watchers:
                     shown=shown,
                     partition=cause.partition,
                     offset=cause.offset,
-                    # A row that shows up from behind a ghost is no delete.
+                    # If a ghost hid a row of another partition, the sweep shows that row: no delete.
                     swept=swept and shown.is_tombstone,
                 )
                 for cause, shown in applied.changes()
@@ -164,7 +164,7 @@ class Watchers:
                 self._end(HistoryLost(f"{reason}: the table was built again; start over from its rows"))
 
     def reopen(self, position: Position, reason: str) -> None:
-        """The store was opened again. All watches end, unless it is at the position that was published."""
+        """The store was opened again. All watches end, unless the store is at the published position."""
         is_same = all(position.get(partition) == offset for partition, offset in self._published.items())
         self.restart(position, None if is_same else reason)
 
@@ -230,7 +230,7 @@ class WatchQueue:
             self._arrived.notify()
 
     def take(self, timeout_s: float | None) -> Change | None:
-        """The next change, as soon as there is one; None when there is none in time or none ever again."""
+        """The next change, as soon as there is one; None after `timeout_s`, or once the watch is over."""
         with self._arrived:
             self._arrived.wait_for(lambda: self._waiting or self._ended, timeout_s)
             if self._waiting:
@@ -240,7 +240,7 @@ class WatchQueue:
             return None
 
     def take_all(self) -> tuple[list[Change], Position]:
-        """All waiting changes, and the position that all changes taken so far lead to."""
+        """All waiting changes, and the position of the table after them."""
         with self._arrived:
             taken = list(self._waiting)
             self._waiting.clear()

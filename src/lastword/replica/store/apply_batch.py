@@ -41,7 +41,7 @@ _AT_A_TIME = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Applied:
-    """The records of a commit in their order, and what they changed."""
+    """The records of a commit in their order, and their changes."""
 
     records: Sequence[Record]
     # By index, for records of a key in two partitions: the row that the table shows after the record, a tombstone where
@@ -224,7 +224,7 @@ class BatchEdit:
             self._batch.put(key, good, self._handles[LAST_GOOD_VALUES])
             self._last_good_bytes += len(good) - len(old or b"")
         elif old is not None:
-            # Better no value than one that was not the last.
+            # No value is better than a value that was not the last one.
             self._batch.delete(key, self._handles[LAST_GOOD_VALUES])
             self._last_good_bytes -= len(old)
 

@@ -52,7 +52,7 @@ def explained(failure: Exception, work: str) -> LastwordError:
 
 
 class ColumnFamily:
-    """A column family in raw mode: bytes in, bytes out. `judge` makes an error of what RocksDB says.
+    """A column family in raw mode: bytes in, bytes out. `judge` makes a LastwordError of an error of RocksDB.
 
     A writer holds `turn`: two iterators that are made under it show one moment.
     """
@@ -102,7 +102,7 @@ class ColumnFamily:
 
     @property
     def pinned_bytes(self) -> int:
-        """Memory that RocksDB keeps only because a reader has not finished reading older rows."""
+        """Memory that RocksDB holds for unfinished scans."""
         sizes = (self._raw.property_int_value(f"rocksdb.{name}-all-mem-tables") for name in ("size", "cur-size"))
         with_pinned, without = (size or 0 for size in sizes)
         return with_pinned - without

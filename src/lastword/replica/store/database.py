@@ -19,12 +19,12 @@ from lastword.core.errors import LastwordError
 from lastword.replica.store.column_family import ColumnFamily
 from lastword.replica.store.file_inventory import InventoryNote, missing_part
 
-# The names on disk, which stay as they are: another name would be another format.
+# The names on disk. They never change: another name would be another format.
 ROWS, HIDDEN_ROWS, LAST_GOOD_VALUES, PARTITION_STATES = _NAMES = ("rows", "others", "kept", "places")
 
 
 class Database:
-    """`judge` makes an error of what RocksDB says. One thread writes; any number read."""
+    """`judge` makes a LastwordError of an error of RocksDB. One thread writes; any number read."""
 
     def __init__(self, folder: Path, judge: Callable[[Exception], LastwordError]) -> None:
         """Opens the database, or makes an empty one in a folder that has none."""
@@ -86,9 +86,9 @@ def store_options() -> Options:
     options.create_if_missing(True)
     options.create_missing_column_families(True)
     options.set_keep_log_file_num(2)
-    # What a start after a crash has to replay; by default it may grow to gigabytes.
+    # The log that a start after a crash has to replay; by default it may grow to gigabytes.
     options.set_max_total_wal_size(64 * 1024 * 1024)
-    # Four times as fast an answer for a key that is not there: every new key of a batch is asked for.
+    # Every new key of a batch is looked up: with this the answer for a missing key comes four times as fast.
     blocks = BlockBasedOptions()
     blocks.set_bloom_filter(10, block_based=False)
     blocks.set_block_cache(Cache(64 * 1024 * 1024))

@@ -4,8 +4,8 @@ RocksDB notices a bad block and a missing table file. It does not notice that th
 nor that a whole write-ahead log is: it then opens with some of the rows, beside a position that is past them. So the
 size of the MANIFEST and the logs are noted beside the store whenever they change, and compared before it is opened.
 
-After a crash the note may be a moment old. A MANIFEST only grows, and a log goes only after the MANIFEST has grown: so
-a shorter MANIFEST is damage, and a missing log is if the MANIFEST is as it was.
+After a crash the note may be a moment old. A MANIFEST only grows, and a log is removed only after the MANIFEST has
+grown. So a shorter MANIFEST is damage. A missing log is damage too if the MANIFEST is unchanged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 
 FILE = "inventory.json"
 
-# Looking costs some microseconds, and a commit may be as short.
+# Listing the files takes some microseconds, and a whole commit may take no longer.
 _LOOK_EVERY_S = 0.2
 
 
@@ -39,7 +39,7 @@ class InventoryNote:
         self._look_at = 0.0
 
     def keep(self) -> None:
-        """Notes the files that are there now, if they changed; looks only now and then."""
+        """Writes the note again if the files have changed; checks at most five times a second."""
         now = time.monotonic()
         if now >= self._look_at:
             self._look_at = now + _LOOK_EVERY_S

@@ -43,7 +43,7 @@ class PartitionState(NamedTuple):
     swept_at: int = -1
     # All rows from before this offset have left: the rows are the fold of the records in [log_start, position).
     log_start: int = 0
-    # Where the log started at the last look. Some rows from before it may have left already.
+    # The log start at the last check. Some of the older rows may be removed already.
     topic_log_start: int = 0
 
 
@@ -53,7 +53,7 @@ def partition_state_at(position: int, *, log_start: int, caught_up_at: int) -> P
 
 
 class CommittedState(NamedTuple):
-    """Positions and counts after a commit; always replaced as a whole, so that nobody reads half of a commit."""
+    """Positions and counts after a commit; always replaced as a whole, so that no reader sees half of a commit."""
 
     partitions: Mapping[int, PartitionState]
     # Keys with live rows in more than one partition, and how many rows of these keys are not shown.

@@ -53,14 +53,14 @@ class Store:
         most_last_good_bytes: int = 64 * 1024 * 1024,
         on_damage: Callable[[Store, str], None] | None = None,
     ) -> None:
-        """Opens the store, or makes an empty one in a folder without one; StoreDamaged where it is not whole."""
+        """Opens the store, or makes an empty store if the folder has none; StoreDamaged if the store is not whole."""
         self.folder = folder
         self.readable = readable
         self._most_last_good_bytes = most_last_good_bytes
         # The first damage that any reader or writer found; `on_damage` is called with it. As text: an error would keep
         # alive the frames that it went through, and with them this store.
         self.damage: str | None = None
-        # Whether RocksDB failed for another reason: after a failed write it takes no more until it is opened again.
+        # Whether RocksDB failed for another reason. After a failed write it takes no writes until it is opened again.
         self.has_failed = False
         self._on_damage = on_damage
         # Records applied since the store was opened.
@@ -132,7 +132,7 @@ class Store:
 
     @property
     def topic_log_start(self) -> Position:
-        """Where the log started at the last look; the next pass over all rows removes the rows from before it."""
+        """The log start at the last check; the next pass over all rows removes older rows."""
         return Position({partition: state.topic_log_start for partition, state in self.partitions.items()})
 
     @property
