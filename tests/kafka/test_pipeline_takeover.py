@@ -168,9 +168,9 @@ def test_a_driver_whose_changelog_has_lost_what_it_reached_does_not_begin_again(
     write_progress(connection, plan, 0, replace(before[0], next_offset=1))
     reached = {**before, 0: replace(before[0], next_offset=2)}
 
-    with pytest.raises(SourceGap, match=r"\[0\] has lost records: it says offset 1, and offset 2 was reached"):
+    with pytest.raises(SourceGap, match=r"\[0\] has lost records: its progress is offset 1, but offset 2 was reached"):
         take_over(connection, plan, owner="one", mine=taken.generation, reached=reached)
     delete_topic(connection, plan.changelog)
     make_own_topics(connection, plan)
-    with pytest.raises(SourceGap, match=r"has lost records: it says nothing, and offset \d+ was reached"):
+    with pytest.raises(SourceGap, match=r"has lost records: its progress is gone, but offset \d+ was reached"):
         take_over(connection, plan, owner="one", mine=taken.generation, reached=reached)

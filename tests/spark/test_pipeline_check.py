@@ -68,7 +68,7 @@ STAR = "* means all fields: name the fields that you need"
 
 
 def as_large(function: str, hint: str) -> str:
-    return f"{function} makes something as large as a field of the record says: {hint}"
+    return f"the size of the result of {function} depends on a field of the record: {hint}"
 
 
 @pytest.fixture(scope="module")

@@ -60,6 +60,6 @@ def test_a_log_that_was_shorter_for_a_while_is_an_event() -> None:
     log.ends = {0: 7, 1: 5}
     assert log.looked.past({0: 6, 1: 5}) == {0: 7}
     assert len(log.events) == 1
-    assert "was shorter for a while than what was read" in log.events[0]
+    assert "ended for a while before the offset that was read" in log.events[0]
     log.looked.past({0: 6, 1: 5})
     assert len(log.events) == 1

@@ -127,7 +127,7 @@ class Expressions:
         if form is not None:
             yield Problem(text=form)
             return
-        # A field in it has a mistake of its own.
+        # The schema's mistake about one of its fields is reported already.
         if not self._source.fields or self._source.broken.intersection(_WORD.findall(text.lower())):
             return
         frame = self._frame(role)
@@ -181,10 +181,10 @@ class Expressions:
         return None
 
     def _expressions_of(self, plan: Any) -> list[Any]:
-        """Every node of the expressions of a plan, and of what some of them stand for."""
+        """Every node of the expressions of a plan, and of the expressions that replace some of them."""
         nodes = [*items(plan.expressions())]
         for node in nodes:  # grows while it is walked
-            # to_date and its like stand for a cast.
+            # For example, a cast replaces to_date.
             if is_java_instance(self._spark, node, _REPLACED):
                 nodes.append(node.replacement())
             nodes += children(node)
@@ -230,7 +230,7 @@ def _changes(node: Any) -> bool:
     if node.nodeName() != "AesEncrypt":
         return _tells_time(node)
     mode, start = (constant_of(node.children().apply(at)) for at in (2, 4))
-    # But for ECB, it draws the bytes to begin with unless they are given.
+    # Except with ECB, AES draws random first bytes unless the expression gives them.
     return str(mode).upper() != "ECB" and not str(start or "")
 
 
@@ -240,7 +240,7 @@ def _meant(meanings: dict[str, str], *names: str) -> str | None:
 
 
 def _problem(failure: PySparkException, meaning: str | None = None) -> Problem:
-    """The error of Spark, in our words where there are some."""
+    """The error of Spark; in lastword's words for errors that lastword explains."""
     ours = meaning or _meant(_COMPLAINTS, failure.getCondition() or "")
     line, column = place_of(failure) or (1, None)
     return Problem(text=ours or reason_of(failure), after=line - 1, column=None if ours else column)

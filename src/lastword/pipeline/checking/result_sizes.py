@@ -1,4 +1,4 @@
-"""Functions whose result is as large as an argument says: with a record's field, more than a process can hold.
+"""Functions whose argument decides how large the result is: a field of a record could ask for more than memory holds.
 
 A process that runs out of memory can't recover. So such an argument must have a bound that the file states.
 """
@@ -13,11 +13,11 @@ from pyspark.errors import PySparkException
 
 from lastword.spark.session.catalyst import children
 
-# As many characters or elements as one expression may ask for.
+# The most characters or elements that one expression may ask for.
 _LARGEST = 1_000_000
 # By the name of a node in Spark's tree: the child that says how large it is. A negative number asks for nothing.
 _LENGTH = {"ArrayRepeat": 1, "FormatNumber": 1, "StringLPad": 1, "StringRPad": 1, "StringRepeat": 1, "StringSpace": 0}
-# Those of bytes.
+# The same functions for bytes.
 _LENGTH |= {"lpad": 1, "rpad": 1}
 # Where a negative number asks for as much as a positive one.
 _PLACE = {"ArrayInsert": 1}
@@ -25,7 +25,7 @@ _NUMBER = f"write a number up to {_LARGEST:,} there"
 
 
 def unbounded(node: Any) -> str | None:
-    """What to do about a node of Spark's tree whose size depends on a record; None if it does not, or not by much."""
+    """How to bound a node of Spark's tree whose size depends on a record; None if it needs no bound."""
     kind, below = str(node.nodeName()), [*children(node)]
     if kind in _LENGTH:
         hint = None if _bound(below[_LENGTH[kind]]) <= _LARGEST else f"{_NUMBER}, or least(..., 1000)"
@@ -38,7 +38,7 @@ def unbounded(node: Any) -> str | None:
     else:
         hint = None
     name = kind if hint is None else str(node.prettyName())
-    return None if hint is None else f"{name} makes something as large as a field of the record says: {hint}"
+    return None if hint is None else f"the size of the result of {name} depends on a field of the record: {hint}"
 
 
 def constant_of(node: Any) -> Any:

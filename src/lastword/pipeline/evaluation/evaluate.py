@@ -37,7 +37,7 @@ _STRICT = (
     *("allowNonNumericNumbers", "false"),
 )
 _READABLE = f"({_PARSED} IS NOT NULL AND {_PARSED}.{_UNREADABLE} IS NULL)"
-# After a text that may end with a comment, also one whose last character is a backslash.
+# Ends a text of the file that may end with a comment, even a comment whose last character is a backslash.
 _END = "\n\n"
 _PLACE = ("partition", "offset", "timestamp", "is_end")
 _KEYS = "key_"
@@ -76,7 +76,7 @@ def counters_of(spark: SparkSession, plan: Pipeline) -> tuple[Counter, ...]:
 
 
 def evaluated(records: DataFrame, plan: Pipeline, counters: tuple[Counter, ...]) -> DataFrame:
-    """The rows described above, of records as `source` gives them, by a session that is `guarded`.
+    """The rows described above, for records from `source`; the session must be `guarded`.
 
     partition, offset, timestamp, is_end, doubt, readable, key, value, unread (the numbers of fields without a value),
     failed (the numbers of those of `parts_of` the plan that did; null if none did); `increment_of` each counter that
@@ -89,7 +89,7 @@ def evaluated(records: DataFrame, plan: Pipeline, counters: tuple[Counter, ...])
     parsed = f"from_json({_TEXT}, {schema}, map({options})) AS {_PARSED}"
     read = records.selectExpr(*ours, f"cast(value AS STRING) AS {_TEXT}").selectExpr("*", parsed)
     named = [f"{_field(field.name)} AS {_name(field.name)}" for field in fields]
-    # Null has failed: a condition that is null is no match.
+    # A condition that failed is null, and null is no match.
     conditions = [
         Attempt(name=_matched(number), sql=f"coalesce({_READABLE} AND ({rule.when}{_END}), false)")
         for number, rule in enumerate(plan.rules)
@@ -230,7 +230,7 @@ def _parts(plan: Pipeline, counters: tuple[Counter, ...]) -> Iterator[GuardedPar
 
 def _value(rule: Rule) -> str:
     fields = [f"{_literal(name)}, ({_of_rule(text, rule)}{_END})" for name, text in rule.value.items()]
-    # A field whose expression is null is null, and not left out.
+    # If the expression of a field is null, the field is null and is not left out.
     return f"cast(to_json(named_struct({', '.join(fields)}), map('ignoreNullFields', 'false')) AS BINARY)"
 
 
@@ -250,22 +250,22 @@ def _increments(plan: Pipeline, counters: tuple[Counter, ...]) -> Iterator[Attem
 
 
 def _doubt(fields: Sequence[StructField]) -> str:
-    """Whether a record needs a closer look, by `verdicts`: here the code would be more than Java compiles."""
+    """Whether `verdicts` must examine a record: the whole examination as SQL would be more code than Java compiles."""
     is_missing = [f"{_field(field.name)} IS NULL" for field in fields if not field.nullable]
-    # Spark takes a number as text.
+    # Spark accepts a number where the schema says text.
     is_odd = [_may_be_no_text(field.name) for field in fields if isinstance(field.dataType, StringType)]
-    # Spark ignores what follows an object, and bytes that are no text: neither value is plain.
+    # Spark ignores characters after an object, and bytes that are not UTF-8: such values are not plain.
     return " OR ".join([f"NOT {_OURS}plain", f"NOT {_READABLE}", *is_missing, *is_odd])
 
 
 def _may_be_no_text(name: str) -> str:
-    """Whether a text looks like another kind of JSON value, and does not stand in quotes after its name."""
+    """Whether text in a field looks like another JSON type, and is not in quotes after the field's name."""
     value, named = _field(name), json.dumps(name, ensure_ascii=False)
     begins = [_literal(f'{named}:{space}"') for space in ("", " ")]
     is_quoted = " OR ".join(f"contains({_TEXT}, concat({begin}, {value}, '\"'))" for begin in begins)
-    # Numbers, and a few others, come before the colon: comparing is cheaper than looking at a character.
+    # Text that begins like a number sorts before the colon: a comparison is cheaper than a look at one character.
     is_like_other = f"{value} < ':' OR startswith({value}, '{{') OR startswith({value}, '[')"
-    # A field that is null is no text that looks like something.
+    # A null field never looks like another type.
     return f"coalesce(({is_like_other} OR {value} IN ('true', 'false')) AND NOT ({is_quoted}), false)"
 
 

@@ -1,10 +1,10 @@
 """Expressions that may fail on a record: each is guarded, and the answer says which of them failed.
 
-Spark has a node, `TryEval`, that gives null where the expression below it throws, and no SQL for it. It catches
-exceptions, and no errors (memory or a stack that runs out). Those fail a task, as does an expression that is not
-guarded here, and `isolation` then looks for the record.
+Spark has a node, `TryEval`, that gives null if the expression below it throws; there is no SQL for this node. It
+catches exceptions but no errors (memory or a stack that runs out). An error fails the task, as does an expression that
+is not guarded here; `isolation` then searches for the record.
 
-Nothing of an expression may be computed outside of its node: a session that is `guarded` prevents that.
+No part of an expression may be computed outside of its node: a session that is `guarded` prevents that.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from lastword.spark.session.pyspark_private import analysed_plan, jvm_of, set_ac
 
 _RULES = "org.apache.spark.sql.catalyst.optimizer"
 _SETTINGS = {
-    # An answer is right, or an error: numbers do not wrap, and a text that is no number is not null.
+    # A wrong result is an error instead: numbers do not wrap, and text that is not a number does not become null.
     "spark.sql.ansi.enabled": "true",
-    # What two expressions share would be computed once, ahead of both.
+    # A part that two expressions share would be computed once, before both of them.
     "spark.sql.subexpressionElimination.enabled": "false",
     "spark.sql.alwaysInlineCommonExpr": "true",
     # The condition of an if would be computed outside, and only its branches inside.
@@ -31,7 +31,7 @@ _SETTINGS = {
 }
 # After a failure these keep the keys of the unfinished map, and the next record would find them there.
 _MAKES_MAPS = frozenset({"CreateMap", "MapConcat", "MapFromArrays", "MapFromEntries", "StringToMap", "TransformKeys"})
-# By the name of a node: the child that has bounds, what they are, and what is an error instead.
+# By the name of a node: the child that must stay within bounds, and the bounds. A value outside them is an error.
 #
 # element_at takes the absolute value of its index, and the least integer has none: it would read memory that is not its
 # own. Days wrap, and a number without a BIGINT near it is rounded to the largest there is.
@@ -45,7 +45,7 @@ _BOUNDS = {
 }
 # The classes of a tree that is written as JSON.
 _CLASS = re.compile(r'"class":"[\w.$]*?(\w+)"')
-# Of an expression in a reason.
+# The most characters of an expression in a reason.
 _LONGEST = 120
 
 
@@ -76,7 +76,7 @@ class Attempt:
 def tried(frame: DataFrame, attempts: Sequence[Attempt]) -> list[Column]:
     """The columns of these attempts over the frame, null where the SQL fails."""
     spark, jvm = frame.sparkSession, jvm_of(frame.sparkSession)
-    # Whether a sum may wrap is decided when it is parsed, by the session that is active.
+    # The session that is active while a sum is parsed decides whether the sum may wrap.
     set_active(spark)
     parser = sql_parser(spark)
     guard = jvm.org.apache.spark.sql.catalyst.expressions.TryEval

@@ -9,7 +9,7 @@ _APART = r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`
 
 
 def with_name(expression: str, name: str, meaning: str) -> str:
-    """The expression with `meaning` wherever it says `name`; not in a string or comment, nor as a field or function."""
+    """The expression with `meaning` in place of `name`, except in strings and comments, and as a field or function."""
     quoted = f"`{name}`"
     pattern = re.compile(rf"({_APART})|(?<![\w.]){re.escape(name)}(?!\w|\s*\()", re.IGNORECASE | re.DOTALL)
 

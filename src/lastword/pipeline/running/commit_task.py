@@ -182,7 +182,7 @@ class _PartitionWork:
                 f"{self._task.output_topics.source}[{self._share.partition}]: the reader stopped before offset "
                 f"{self._share.end}"
             )
-        # All of the share was read, also the transaction markers at its end, which are no records.
+        # The whole share was read, including transaction markers at its end, which are no records.
         self._buffer.reach(self._share.end)
         if self._buffer.next_offset > self._stored.progress.next_offset:
             self.commit()
@@ -209,7 +209,7 @@ class _PartitionWork:
         self._transactions = None
 
     def _take_id(self) -> None:
-        # A task of a replaced driver must not take the id from its successor. This first answer may be out of date.
+        # A task of a replaced driver must not take the id from its successor. This first read may be out of date.
         self._committed()
         # From now on no predecessor can commit, so the next read gets the final progress.
         batch_bytes = self._task.output_topics.batch_bytes

@@ -59,7 +59,7 @@ _FINAL = (BadInput, SourceGap, TakenOver)
 
 
 class PipelineRun:
-    """One driver. `run` returns after `stop`, and raises when it can't go on.
+    """One driver. `run` returns after `stop`, and raises when it can't continue.
 
     `on_event` gets a line for each event, `on_status` the status every two seconds.
     """
@@ -116,7 +116,8 @@ class PipelineRun:
             except _FINAL:
                 raise
             except LastwordError as failure:
-                # A cluster that has just come back may not know its topics yet: only the first start refuses that.
+                # A cluster that has just come back may not know its topics yet: only at the first start a missing topic
+                # is an error.
                 if isinstance(failure, NotFound) and self._generation is None:
                     raise
                 if self._status.records > began_at:
@@ -128,7 +129,7 @@ class PipelineRun:
                     raise
                 self._on_event(f"{failure}: trying again")
                 self._status.happened(str(failure))
-                # Without it two drivers that start together would take over from each other for ever.
+                # Without jitter two drivers that start together would take over from each other for ever.
                 jitter = random.uniform(1, 1.5)  # noqa: S311
                 self._pause(_BACKOFF_S[min(waits, len(_BACKOFF_S)) - 1] * jitter)
 

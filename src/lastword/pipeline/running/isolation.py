@@ -1,9 +1,9 @@
 """The search for a record that fails every task which evaluates it.
 
 `guarding` rejects most records that an expression fails on. It can't catch an error like a stack that runs out, which
-fails the task and with it the batch. Then batches get smaller until one with a single record fails, and that record is
-rejected without being evaluated. What is committed on the way is not done again. From the largest batch nine batches
-fail until the record is found, and fewer for the next record if it is near.
+fails the task and with it the batch. Then batches get smaller until a batch with a single record fails. That record is
+rejected without being evaluated. Records that were committed meanwhile are not processed again. From the largest batch,
+nine batches fail until the record is found; for the next record, if it is near, fewer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OTHERS = (
 # Shortages of the machine, in an error that a record may cause too.
 _SHORT_OF = ("unable to create native thread", "Metaspace", "Compressed class space")
 
-# By this factor, because one batch that fails takes longer than several that succeed.
+# A batch becomes smaller by this factor: one batch that fails takes longer than several that succeed.
 _STEP = 4
 
 
@@ -42,7 +42,7 @@ class Isolation:
         self._suspected = 0
 
     def bounded(self, shares: Mapping[int, Share]) -> dict[int, Share]:
-        """The part of these shares that a batch may have now, the first partitions first: so the search ends."""
+        """The part of these shares that the next batch may have: the first partitions first, so the search ends."""
         if self._limit is None:
             return dict(shares)
         room, part = self._limit, dict[int, Share]()
@@ -65,12 +65,12 @@ class Isolation:
             return
         self._suspected -= _size(shares)
         if self._suspected <= 0:
-            # A limit that is larger than all there is to read ends the search.
+            # A limit that is larger than everything left to read ends the search.
             self._limit = self._limit * _STEP if _size(shares) >= self._limit else None
 
 
 def blame_of(failure: PySparkException | Py4JError) -> str | None:
-    """What a record did to the task that evaluated it; None if no record is to blame."""
+    """How a record ended the task that evaluated it; None if no record is to blame."""
     if isinstance(failure, PySparkException) and is_of_the_query(failure):
         return reason_of(failure)
     ended_by = _ENDED_BY.search(str(failure))

@@ -12,7 +12,7 @@ from lastword.pipeline.evaluation.evaluate import Counter, fields_of, parts_of
 from lastword.pipeline.evaluation.verdicts import SourceField
 from lastword.pipeline.plan.plan import Pipeline
 
-# What a record takes beside its key, value and headers at most: the frame of its batch.
+# The most bytes of a record beside its key, value and headers: the frame of its batch.
 FRAME_BYTES = 200
 # A batch of many records may be as large as this, where the topics take as much.
 _BATCH_BYTES = 1024**2
@@ -20,7 +20,7 @@ _BATCH_BYTES = 1024**2
 
 @dataclass(frozen=True, kw_only=True)
 class OutputTopics:
-    """What a task must know to write results; it travels to the workers."""
+    """What a task must know to write results; sent to the workers."""
 
     source: str
     fields: tuple[SourceField, ...]

@@ -16,7 +16,7 @@ _COMPACTED_SOON = {"cleanup.policy": "compact", "segment.ms": "600000", "min.cle
 
 
 def make_own_topics(connection: Connection, plan: Pipeline) -> None:
-    """Creates the missing topics, and gives the changelog as many partitions as the source has now."""
+    """Creates the missing topics, and gives the changelog as many partitions as the source has."""
     admin = connection.admin()
     topics = connection.reach(admin).topics
     partitions = len(connection.topic(plan.source.topic, admin).partitions)

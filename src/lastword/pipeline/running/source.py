@@ -37,7 +37,7 @@ SOURCE = pyarrow.schema(
 SOURCE_SQL = "partition int, offset bigint, timestamp bigint, key binary, value binary, plain boolean, is_end boolean"
 
 _PROPERTY = "lastword.pipeline.batch"
-# What a worker has read, and Spark has not taken yet.
+# Limits of the records that a worker has read and Spark has not taken yet.
 _QUEUE = ReadQueue(records=20_000, kbytes=16 * 1024, batch=1000)
 
 
@@ -93,11 +93,11 @@ def shares_of_task() -> Shares:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceTask:
-    """Travels to the workers. Gives the committed records of the task's shares, those of a partition in offset order.
+    """Sent to the workers: gives the committed records of the task's shares, each partition in offset order.
 
-    `plain`: the value is UTF-8 text that ends with its only closing brace, which is cheaper to find out here.
-    After the records comes a row `is_end` for each share: to Arrow a stream that breaks off has ended, so without that
-    row the next step could not tell a reader that failed from one that is done.
+    `plain`: the value is UTF-8 text that ends with its only closing brace, which is cheaper to check here.
+    After the records comes a row `is_end` for each share. To Arrow a stream that breaks off has ended: without that row
+    the next step could not tell a failed reader from a finished one.
     """
 
     connection: Connection

@@ -1,4 +1,4 @@
-"""Where the source ends, asked again and again; a cluster that changes its leaders gets time."""
+"""The ends of the source, asked for again and again; a cluster that changes its leaders gets time."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ class LogEnds:
         self._shorter_since: float | None = None
 
     def past(self, reached: Mapping[int, int]) -> dict[int, int]:
-        """The end of each partition that has more than what was reached.
+        """The end of each partition that has unread records, by the offsets `reached`.
 
-        HistoryLost when a partition ends before that for ten seconds: the next takeover says what to do.
+        HistoryLost if a partition ends before its offset in `reached` for ten seconds: the next takeover says what
+        to do.
         """
         asked_at = self._clock()
         try:
@@ -53,8 +54,8 @@ class LogEnds:
         if not shorter:
             if self._shorter_since is not None:
                 self._on_event(
-                    f"{self._topic} was shorter for a while than what was read: if its brokers have lost records, the "
-                    "records that were written in their place were not read"
+                    f"{self._topic} ended for a while before the offset that was read: if its brokers have lost "
+                    "records, the records that were written in their place were not read"
                 )
             self._shorter_since = None
             return

@@ -60,7 +60,7 @@ class Reporting:
             try:
                 self._report()
             except Exception as failure:
-                # A failed transaction may leave its producer unable to begin another: the driver restarts all of it.
+                # After a failed transaction the producer may be unable to begin another: the driver starts over.
                 self._on_failure(failure)
                 return
             if is_last:

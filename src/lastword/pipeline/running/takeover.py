@@ -67,9 +67,9 @@ def take_over(
     mine: int | None = None,
     reached: Mapping[int, PartitionProgress] = MappingProxyType({}),
 ) -> Taken:
-    """Takes the pipeline over; TakenOver if another owner has done so since generation `mine`.
+    """Takes the pipeline over; TakenOver if another owner has taken it since generation `mine`.
 
-    `reached` is progress that was surely committed: SourceGap if the changelog has lost it.
+    `reached` is committed progress: SourceGap if the changelog has lost it.
     If a partition can't continue, because its records are gone or the source was created again, `choice` says where
     to start; without a choice SourceGap says what is wrong. A pipeline without any progress starts at the choice too,
     by default at the earliest record. A partition that was added starts at its first record.
@@ -78,7 +78,7 @@ def take_over(
 
     def read(partition: int) -> StoredProgress | None:
         stored = newest_progress(connection, plan.changelog, partition)
-        # Our own takeover that did not finish is no successor.
+        # An unfinished takeover of this owner is no successor.
         if stored is not None and mine is not None and stored.progress.owner != owner:
             refuse_newer(plan.app, stored.progress, mine)
         return stored
@@ -92,7 +92,7 @@ def take_over(
         for partition, stored in stored_by_partition.items():
             if partition in reached:
                 _refuse_lost(plan.changelog, partition, reached[partition], stored)
-        # Read after the ids are ours: now nobody else writes progress, so none lies past these ends.
+        # Read after the ids are taken: no other process writes progress now, so no progress is past these ends.
         source = _Source.now(connection, plan.source.topic, choice)
         starts = source.starts(
             {p: None if stored is None else stored.progress for p, stored in stored_by_partition.items()}, owner
@@ -121,15 +121,16 @@ def _refuse_lost(changelog: str, partition: int, reached: PartitionProgress, sto
         stored.progress.source_id != reached.source_id or stored.progress.next_offset >= reached.next_offset
     ):
         return
-    says = "nothing" if stored is None else f"offset {stored.progress.next_offset}"
+    found = "gone" if stored is None else f"offset {stored.progress.next_offset}"
     raise SourceGap(
-        f"{changelog}[{partition}] has lost records: it says {says}, and offset {reached.next_offset} was reached: "
-        "results between them would be written again; restore the topic, or start the pipeline again to accept that"
+        f"{changelog}[{partition}] has lost records: its progress is {found}, but offset {reached.next_offset} was "
+        "reached: results between them would be written again; restore the topic, or start the pipeline again to "
+        "accept that"
     )
 
 
 class _Source:
-    """The source as it is now, and the choice of where to start."""
+    """The present ends of the source, and the choice where to start."""
 
     def __init__(self, *, topic: str, identity: str, first: Position, last: Position, choice: Choice | None) -> None:
         self._topic = topic

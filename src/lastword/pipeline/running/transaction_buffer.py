@@ -70,7 +70,7 @@ class TransactionBuffer:
             for number, before in enumerate(self._increments)
         ]
         batch = self._without_keyless(batch)
-        # The whole batch is almost always smaller than the limit of one record: no need to look at each.
+        # The whole batch is almost always smaller than the limit of one record: then no record has to be checked.
         if batch.nbytes > self._surely_fits:
             batch = self._without_large(batch)
         self._batches.append(batch)

@@ -20,7 +20,7 @@ class Ledger:
         return list(self._entries)
 
     def note(self, moment: int, position: Position, *, span_ms: int) -> bool:
-        """Adds an entry if the last one is old enough, and returns whether it did; drops entries older than `span_ms`."""
+        """Adds an entry if the last one is old enough, and returns whether it did; drops those older than `span_ms`."""
         if self._entries and moment - self._entries[-1][0] < span_ms / _ENTRIES:
             return False
         self._entries = [entry for entry in self._entries if entry[0] >= moment - span_ms]
