@@ -33,7 +33,7 @@ def take_first_start(java: Java, cache: Path, jars: tuple[Path, ...], report: Ca
     if spark_archive(java, cache.absolute(), spark_jar_lock().folder_name, jars).unfinished is None:
         return
     report("preparing Spark, once: it then starts in half the time")
-    # Its workers complain when they end with the JVM, and what fails here is an error of ours.
+    # Its workers complain on stderr when they end with the JVM. A real failure here is raised as a LastwordError.
     with _silent_children():
         spark = session(_NO_CLUSTER, master="local[1]", settings=_QUICK, jars=cache)
         try:

@@ -77,7 +77,7 @@ class Exporting:
 
 
 class ExportSource(Struct, frozen=True, kw_only=True):
-    """What is exported, known before the rows are counted. A commit of a Delta table has it as its `userMetadata`."""
+    """What is exported, without the counts of rows. A commit of a Delta table has this as its `userMetadata`."""
 
     topic: str
     topic_id: str
@@ -146,7 +146,7 @@ class _OneExport:
         self._offset_range = offset_range
 
     def to_folder(self, folder: Path, *, overwrite: bool) -> Exported:
-        """Writes beside the folder, then renames: an old export stays as it is until the new one is whole."""
+        """Writes beside the folder, then renames: an old export is unchanged until the new one is whole."""
         with export_folder(folder, overwrite=overwrite) as place:
             done = self._write(place.unfinished.as_uri(), mode="append")
             place.finish(_marker(done))

@@ -1,7 +1,7 @@
 """What a query may reach: topics, and nothing else; with `allow_files` also files. Anything unknown is refused.
 
-A query is looked at twice. First as it was parsed, before Spark looks anything up: to look up text.`/x` is to read
-that file, and some expressions run while Spark analyses a query. Then as it was analysed, with every name resolved.
+A query is checked twice. First parsed, before Spark resolves names: to resolve text.`/x` Spark reads that file, and
+some expressions run while Spark analyses a query. Then analysed, with every name resolved.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lastword.spark.query.statements import Statement, plan_nodes, words_of
 from lastword.spark.session.catalyst import class_name, items
 from lastword.spark.session.pyspark_private import session_state
 
-# What a query is made of, as the parser gives it. Where one of these has expressions is known (see `_expressions`).
+# The nodes of a parsed query that are allowed. `_expressions` knows where each of them keeps its expressions.
 _OPERATORS = frozenset(
     {
         *("Project", "Filter", "Aggregate", "UnresolvedHaving", "UnresolvedQualify", "Distinct"),
@@ -29,7 +29,7 @@ _OPERATORS = frozenset(
         *("RepartitionByExpression", "Repartition", "RebalancePartitions", "PipeOperator", "Window"),
         # With no table below.
         *("OneRowRelation", "LocalRelation", "UnresolvedInlineTable"),
-        # Looked at by name.
+        # Checked by name.
         *("UnresolvedRelation", "UnresolvedTableOrView", "UnresolvedTableValuedFunction"),
         # Information about a query, a table or a function.
         *("ExplainCommand", "DescribeQueryCommand", "DescribeRelation", "DescribeRelationJsonCommand"),
@@ -43,7 +43,7 @@ _TABLE_FUNCTIONS = frozenset(
         *("json_tuple", "variant_explode", "variant_explode_outer", "sql_keywords", "collations"),
     }
 )
-# Where rows come from in an analysed plan, but for the views over topics.
+# The nodes of an analysed plan that give rows, except the views over topics.
 _SOURCES = frozenset({"OneRowRelation", "LocalRelation", "Range", "CTERelationRef", "UnionLoopRef"})
 _FILE_SOURCES = frozenset({"LogicalRelation", "DataSourceV2Relation"})
 _FILE_FORMATS = frozenset({"text", "json", "csv", "xml", "parquet", "orc", "avro", "binaryfile", "delta"})
@@ -55,14 +55,14 @@ _RUN_CODE = frozenset(
         *("UnresolvedPolymorphicPythonUDTF", "ApplyFunctionExpression", "V2Aggregator", "ScalaAggregator"),
     }
 )
-# Those of Avro and Protobuf take the place of a schema.
+# The functions of Avro and Protobuf take the path of a schema.
 _OF_FILES = frozenset(
     {
         *("InputFileName", "InputFileBlockStart", "InputFileBlockLength"),
         *("FromAvro", "ToAvro", "SchemaOfAvro", "FromProtobuf", "ToProtobuf"),
     }
 )
-# How many arguments they have without options: one of these names a file.
+# The number of arguments before the options of these functions: one of the options names a file.
 _BEFORE_OPTIONS = {"XmlToStructs": 2, "SchemaOfXml": 1}
 
 
@@ -74,7 +74,7 @@ class Reach:
     allow_files: bool = False
 
     def check_parsed(self, statement: Statement, topics: Collection[str]) -> None:
-        """Refuses, before anything is looked up, every name and function that is not known to be harmless."""
+        """Refuses, before Spark resolves any name, every name and function that is not known to be harmless."""
         for node in statement.nodes:
             kind = class_name(node)
             if kind not in _OPERATORS:
@@ -126,7 +126,7 @@ class Reach:
         if not function.isDefined():
             if ", " in name:
                 raise _refused(f"the function {name.replace(', ', '.')}", "write it without a catalog")
-            # Spark says which name is near.
+            # Spark's error names the nearest function.
             return
         info = function.get()
         if info.getSource() != "built-in":
@@ -153,7 +153,7 @@ def _check_options(options: Any) -> None:
 
 
 def _nodes_above_views(plan: Any, topics: Collection[str]) -> Iterator[Any]:
-    """The nodes of an analysed plan, but for the views over these topics and what is below them."""
+    """The nodes of an analysed plan, without the views over these topics and the nodes below the views."""
 
     def is_ours(node: Any) -> bool:
         return class_name(node) == "View" and node.isTempView() and str(node.desc().identifier().table()) in topics
@@ -162,7 +162,7 @@ def _nodes_above_views(plan: Any, topics: Collection[str]) -> Iterator[Any]:
 
 
 def _expressions(node: Any, but_for: str | None = None) -> Iterator[dict[str, Any]]:
-    """Every expression of a node as JSON, those below others too; not those inside the field `but_for`."""
+    """Every expression of a node as JSON, with nested expressions, except inside the field `but_for`."""
     own = [*items(node.expressions())]
     if class_name(node) == "WithWindowDefinition":
         # In a map, where the node itself does not find them.

@@ -150,7 +150,7 @@ class _Topics:
         return name
 
     def _refuse_namesakes(self, topic: str) -> None:
-        """To Spark `Users` and `users` are one table, so a query may name only one of two such topics."""
+        """Spark takes `Users` and `users` for one table, so a query may name only one of two such topics."""
         for other in sorted(self._statement.relations()):
             if other != topic and other.lower() == topic.lower() and other in self._cluster.topics:
                 raise BadInput(

@@ -34,7 +34,7 @@ _INFORMATIONAL = {
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """A parsed query; `plan` is Spark's, with nothing looked up yet."""
+    """A parsed query; `plan` is Spark's, with no name resolved yet."""
 
     plan: Any
     nodes: tuple[Any, ...]

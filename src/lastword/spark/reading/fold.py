@@ -25,7 +25,7 @@ TABLE_COLUMNS = ("key", "value", "partition", "offset", "timestamp")
 MAP_WORDS = 1 << 20
 # Spreads the partitions over the map: their offsets all start at 0.
 _STRIDE = 2_654_435_761
-# The first sort column: Spark compares the first eight bytes quickly, and those of keys are often the same.
+# The first sort column: Spark compares the first eight bytes quickly, but many keys begin with the same eight bytes.
 _HASH = "__hash"
 
 
@@ -45,7 +45,7 @@ def newest_per_key(records: DataFrame, *, map_words: int = MAP_WORDS) -> DataFra
 
 
 def merge(state: DataFrame, changes: DataFrame) -> DataFrame:
-    """The table that `changes` make of `state`, which is a table as `newest_per_key` gives it; both may overlap."""
+    """The table `state`, as `newest_per_key` gives it, after `changes`; both may contain the same records."""
     before, after = (frame.select(*_columns(frame)) for frame in (state, changes))
     return newest_per_key(before.unionByName(after, allowMissingColumns=True))
 
@@ -79,7 +79,7 @@ def _columns(frame: DataFrame) -> tuple[str, ...]:
 
 
 def _word(map_words: int) -> Column:
-    """Which word of the map a record's offset lies in: neighbours share one, so that few words are in use."""
+    """The word of the map for a record's offset: neighbours share a word, so that few words are in use."""
     spread = F.col("partition").cast("long") * F.lit(_STRIDE)
     return F.pmod(F.shiftright("offset", 6) + spread, F.lit(map_words).cast("long"))
 

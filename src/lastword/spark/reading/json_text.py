@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 )
 
 _WRITING = {
-    # A field that is null stays one: to leave it out would say that there is no such field.
+    # A field that is null is kept: without it the JSON would say that there is no such field.
     "ignoreNullFields": "false",
     # All that a timestamp of Spark's has; by default its microseconds are cut off.
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS][XXX]",

@@ -34,7 +34,7 @@ class OffsetRange:
 
     @property
     def offsets(self) -> int:
-        """How many offsets there are: at least as many as records."""
+        """The number of offsets, which is at least the number of records."""
         return sum(self.stop[p] - self.start[p] for p in self.stop)
 
 

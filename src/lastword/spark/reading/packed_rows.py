@@ -41,7 +41,7 @@ def places_of(rows: list[bytes]) -> Any:
 
 
 def values_and_headers(rows: list[bytes], *, has_headers: bool) -> tuple[list[bytes], pyarrow.Array]:
-    """The values of the rows, and their headers as a column; where no row has any, none is looked for."""
+    """The values of the rows, and their headers as a column; quick if no row has headers."""
     if not has_headers:
         return [row[_HEAD.size :] for row in rows], pyarrow.nulls(len(rows), HEADERS_ARROW_TYPE)
     values, headers = zip(*map(value_and_headers, rows), strict=True)

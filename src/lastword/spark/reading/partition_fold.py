@@ -32,10 +32,10 @@ from lastword.spark.reading.packed_rows import (
     values_and_headers,
 )
 
-# What an entry takes beside its bytes: the heads of two objects, and a slot of the dict.
+# The memory of an entry beside its bytes: the heads of two objects, and a slot of the dict.
 _ENTRY_BYTES = 170
 _FILES = 32
-# A batch of rows on its way to the JVM has no more of either.
+# The most rows and bytes of a batch that goes to the JVM.
 _BATCH_ROWS = 8192
 _BATCH_BYTES = 16 * 1024**2
 
@@ -68,7 +68,7 @@ class Room:
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionFold:
-    """What a task needs to fold one partition; it travels to the workers."""
+    """What a task needs to fold one partition; sent to the workers."""
 
     connection: Connection
     offset_range: OffsetRange
@@ -98,7 +98,7 @@ class PartitionFold:
         )
 
     def rows(self, partition: int, room: Room | None = None) -> Iterator[pyarrow.RecordBatch]:
-        """The live rows of the partition, decoded, each key once; TooLarge when there is no room for what is read."""
+        """The live rows of the partition, decoded, each key once; TooLarge when the records need more than `room`."""
         newest = NewestRows(self.memory_bytes)
         with no_cyclic_garbage():
             for columns in self._columns(partition):
@@ -166,7 +166,7 @@ class NewestRows:
         self._memory_bytes = memory_bytes
         self._depth = depth
         self._files: dict[int, IO[bytes]] = {}
-        # An upper bound of what is held; counted again when it seems too much, since most rows replace another.
+        # An upper bound of the memory in use, counted again when it seems too large: most rows replace another.
         self._bytes_at_most = 0
 
     def fold(self, columns: Columns) -> None:

@@ -19,7 +19,7 @@ from lastword.spark.session.session import connection_of
 HEADERS = "headers"
 RECORD_SCHEMA = f"key binary, value binary, partition int, offset bigint, timestamp timestamp, headers {HEADERS_TYPE}"
 _COLUMNS = ("key", "value", "partition", "offset", "timestamp", "headers")
-# How the connector says "the first record there is".
+# The connector's name for the log start.
 _EARLIEST = -2
 
 

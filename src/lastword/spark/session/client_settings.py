@@ -92,14 +92,14 @@ _SECRETS = frozenset({"sasl.jaas.config", "ssl.key.password", "ssl.keystore.key"
 
 @dataclass(frozen=True, kw_only=True)
 class JavaSettings:
-    """`options` may be shown; `secrets` are the environment variables that they refer to."""
+    """`options` hold no secret; `secrets` are the environment variables that the options refer to."""
 
     options: Mapping[str, str]
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def java_settings(connection: Connection) -> JavaSettings:
-    """The settings of a connection for the Java client; BadInput names one that it has no counterpart for."""
+    """The settings of a connection for the Java client; BadInput names a setting that this client does not have."""
     given = {name: _text(value) for name, value in portable(connection).properties.items()}
     # First: otherwise the error for an unknown mechanism would name one of its settings.
     login = _login(given)
@@ -136,7 +136,7 @@ def portable(connection: Connection) -> Connection:
 
 
 def _translated(name: str, value: str) -> dict[str, str]:
-    """One setting under its Java name; nothing for one that only librdkafka knows, or that `_login` reads."""
+    """A setting under its Java name; nothing for a setting that only librdkafka knows, or that `_login` reads."""
     if special := _SPECIAL.get(name):
         return special(value)
     if name in _SAME:

@@ -19,7 +19,7 @@ from lastword.spark.session.client_settings import SECRET_PREFIX
 _HERE = Path(__file__).parent
 # A value in XML may name a document type at an address of its choice, and xpath would fetch it, and wait for it.
 NOTHING_OUTSIDE = "-Djavax.xml.accessExternalDTD= -Djavax.xml.accessExternalSchema="
-# These would lead to another Spark, to settings of somebody else, or to a JVM that runs already.
+# With these PySpark would use another Spark, settings of another program, or a JVM that runs already.
 _MISLEADING = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS")
 
 

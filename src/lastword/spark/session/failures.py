@@ -15,9 +15,9 @@ from pyspark.logger import PySparkLogger
 from lastword.core import errors
 from lastword.core.errors import BadInput, LastwordError
 
-# SQLSTATE classes that blame the query or what it was asked of: data, cardinality, constraints, syntax, raise_error.
+# SQLSTATE classes that blame the query or its data: data, cardinality, constraints, syntax, raise_error.
 _OF_THE_QUERY = ("21", "22", "23", "42", "0A", "P0")
-# An error of ours that a worker raised comes back as the end of its traceback.
+# A LastwordError that a worker raised arrives as the end of the worker's traceback.
 _RAISED_IN_A_WORKER = re.compile(r"^lastword\.core\.errors\.(\w+): (.+)$", re.MULTILINE)
 # Spark counts the columns of a plan's place from 0, and those of a running expression from 1.
 _PLACE = re.compile(r"line (?P<line>\d+),? (?:pos (?P<from_0>\d+)|position (?P<from_1>\d+))")
@@ -26,7 +26,7 @@ _LONGEST = 300
 
 @contextmanager
 def one_line_failures(what: str) -> Iterator[None]:
-    """Errors of Spark in the block become ours: BadInput for a mistake in the query, else LastwordError."""
+    """Errors of Spark in the block become BadInput for a mistake in the query, else LastwordError."""
     # PySpark logs each of its errors as a page of JSON on standard error, before it raises it.
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
@@ -55,12 +55,12 @@ def one_line(failure: PySparkException | Py4JError, what: str) -> LastwordError:
 
 
 def is_of_the_query(failure: PySparkException) -> bool:
-    """Whether Spark blames the query, or what it was asked of."""
+    """Whether Spark blames the query or its data."""
     return (failure.getSqlState() or "").startswith(_OF_THE_QUERY)
 
 
 def reason_of(failure: PySparkException) -> str:
-    """What Spark says, with its error class, but not where."""
+    """Spark's message with the error class, without the place in the query."""
     condition, text = failure.getCondition(), str(failure).strip()
     message = text.removeprefix(f"[{condition}]").partition(f"SQLSTATE: {failure.getSqlState()}")[0]
     return f"{_shortened(message)} [{condition}]" if condition else _shortened(message)

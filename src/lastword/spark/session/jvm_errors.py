@@ -43,7 +43,7 @@ class JvmErrors:
     def ended(self) -> list[str]:
         """To be called when the JVM is gone: the lines that were held to the end."""
         self.launched()
-        # Not for ever: a process that the JVM left behind may hold the writing end too.
+        # With a time limit: a process that the JVM left behind may hold the writing end too.
         self._thread.join(_END_S)
         with self._lock:
             return list(self._held or ())

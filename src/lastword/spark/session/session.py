@@ -60,10 +60,10 @@ def session(
     jars: Path | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> SparkSession:
-    """A session whose tables are the topics of a cluster; `settings` are any of Spark's and win over ours.
+    """A session whose tables are the topics of a cluster; `settings` are any of Spark's and override ours.
 
-    There is one in a process: while it runs, it is given again, and BadInput says when it is another cluster's, or
-    lacks something that is asked for here.
+    A process has one session. While the session runs, it is returned again; BadInput if it belongs to another cluster,
+    or lacks something that this call needs.
     """
     if not isinstance(connection, Connection):
         raise BadInput(

@@ -43,7 +43,7 @@ _LISTS = {"spark.driver.extraClassPath": os.pathsep, "spark.jars": ",", "spark.s
 
 
 def checked(given: Mapping[str, str]) -> Mapping[str, str]:
-    """The settings; BadInput names one that can't be Spark's."""
+    """The settings; BadInput names a setting that can't be Spark's."""
     for name in given:
         if not name.startswith("spark."):
             raise BadInput(f"Spark setting {name}: Spark's settings start with spark.")
@@ -62,7 +62,7 @@ def checked_master(master: str) -> str:
 def session_settings(
     master: str, jars: tuple[Path, ...], given: Mapping[str, str], *, delta: bool, ui: bool
 ) -> dict[str, str]:
-    """Every setting of a session at a master, but for the Java options of its driver."""
+    """Every setting of a session at a master, except the Java options of its driver."""
     ours = {**_ALWAYS, **(_DELTA if delta else {}), "spark.ui.enabled": str(ui).lower()}
     ours["spark.driver.extraClassPath"] = os.pathsep.join(map(str, jars))
     if is_local(master):

@@ -173,7 +173,7 @@ def _ended(process: subprocess.Popen[bytes], patience_s: float) -> int:
         process.kill()
         return process.wait()
     except BaseException:
-        # Ctrl-C while it waits: the signal goes on, and no JVM is left all the same.
+        # Ctrl-C during the wait: the signal is raised again, and still no JVM is left.
         process.kill()
         process.wait()
         raise

@@ -13,7 +13,7 @@ from lastword.spark.writing.encoding import EMPTY_KEY, NULL_KEY, RESERVED_KEY
 
 _SHOWN = 3
 _SHOWN_CHARACTERS = 60
-# Problems where the key itself says nothing.
+# Problems that the key itself does not show.
 _BY_VALUE = (NULL_KEY, EMPTY_KEY, RESERVED_KEY)
 
 
@@ -30,7 +30,7 @@ def counted(rows: DataFrame, topic: str, key_codec: str) -> Counts:
         F.count_if(F.col("newest") & F.col("value").isNull()).alias("tombstones"),
         F.count("problem").alias("faulty"),
     )
-    # In one pass: in a stream this is asked of every batch.
+    # In one pass: in a stream this check runs for every batch.
     totals = by_key.agg(
         F.sum("rows").alias("rows"),
         F.sum("tombstones").alias("tombstones"),

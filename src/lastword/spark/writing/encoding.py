@@ -1,4 +1,4 @@
-"""The rows of any frame as a table's records: keys and values as bytes, by codec, and beside each what is wrong."""
+"""The rows of any frame as a table's records: keys and values as bytes, by codec, each with its problem if any."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Encoding:
 
 
 def _encoded(column: Column, kind: DataType, codec: str, role: str) -> tuple[Column, Column]:
-    """The bytes of a column, and what is wrong with them where something is."""
+    """The bytes of a column, and the problem of each value that has one."""
     fine = F.lit(None).cast("string")
     if isinstance(kind, NullType):
         return F.lit(None).cast("binary"), fine

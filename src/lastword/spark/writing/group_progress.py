@@ -29,7 +29,7 @@ class GroupProgress(StreamingQueryListener):
         # Held through each commit: a listener's thread and `follow` must not overtake one another.
         self._lock = threading.Lock()
         self._run_id: str | None = None
-        # Events from before `follow`, which says which query is ours.
+        # Events from before `follow`, which names our query.
         self._early: list[QueryProgressEvent | QueryTerminatedEvent] = []
         self._reached: dict[str, Position] = {}
         self._committed: dict[str, Position] = {}
@@ -42,7 +42,7 @@ class GroupProgress(StreamingQueryListener):
         self._spark.streams.removeListener(self)
 
     def follow(self, run_id: str) -> None:
-        """From now on only the events of this query count, and those of it that came before."""
+        """From now on only the events of this query count, including its earlier events."""
         with self._lock:
             self._run_id = run_id
             early, self._early = self._early, []

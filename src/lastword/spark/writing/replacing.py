@@ -1,4 +1,4 @@
-"""The records that make a table exactly a frame: what is new or differs, tombstones for the rest, and no other."""
+"""The records that make a table exactly a frame: new and different rows, and tombstones for the rest."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def differences(wanted: DataFrame, live: DataFrame, partitions: int) -> DataFram
     both = wanted.where(F.col("value").isNotNull()).join(places, "key", "full_outer")
     is_wanted, is_live, is_alone = F.col("value").isNotNull(), F.col("old").isNotNull(), F.col("places") == 1
     settled = is_wanted & is_live & is_alone & (F.col("value") == F.col("old"))
-    # Asked in Python, by the function that all of lastword asks: so only of the few keys that need it.
+    # Computed in Python, by the function that all of lastword uses: so only for the few keys that need it.
     home = _home(partitions)(F.when(is_wanted & is_live & ~settled, F.col("key")))
     judged = both.withColumn("settled", F.coalesce(settled, F.lit(False))).withColumn("home", home)
     moved = F.col("partition") != F.col("home")

@@ -57,7 +57,7 @@ def write_records(
 
 
 def _translated(failure: str, topic: str) -> LastwordError | None:
-    """The Kafka error in what Spark says of a failed job, as one of ours; None when there is none."""
+    """The LastwordError for the Kafka error in Spark's message about a failed job; None if there is no such error."""
     causes = _KAFKA_ERROR.findall(failure)
     if not causes:
         return None

@@ -123,7 +123,7 @@ def write_table(
     if mode == "replace":
         raise BadInput("a stream has no end that a table could be replaced by: use mode='append'")
     if checkpoint is None:
-        raise BadInput("a stream needs a folder for what it has done: give it as checkpoint")
+        raise BadInput("a stream needs a folder for its progress: give it as checkpoint")
     connection.topic(topic)
     # Mistakes in the columns and codecs show here, and not in the first batch.
     encoding.encoded(df)
