@@ -43,6 +43,15 @@ def completed(tmp_path: Path) -> Callable[..., list[str]]:
     return press_tab
 
 
+def test_the_tree_has_what_argparse_keeps_in_private_members() -> None:
+    commands = {" ".join(command.words): command for command in all_commands()}
+    assert [action.name for action in commands["broker user"].actions] == ["add", "list", "remove"]
+    assert [place.value for place in commands["put"].places] == ["TOPIC", "KEY", "VALUE"]
+    serve = {option.names[-1]: option for option in commands["serve"].options}
+    assert serve["--table"].may_repeat
+    assert not serve["--port"].may_repeat
+
+
 @pytest.mark.parametrize(
     ("words", "offered"),
     [

@@ -11,10 +11,10 @@ from lastword.core.errors import BadInput
 from lastword.core.position import Position
 
 if TYPE_CHECKING:
-    pass
+    # The type of add_subparsers(): argparse has no public name for it. If the name moves, only mypy fails.
+    Subs = argparse._SubParsersAction
 
 Run = Callable[[argparse.Namespace], int]
-Subs = argparse._SubParsersAction  # the type of add_subparsers(); argparse has no public name for it
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):

@@ -1,4 +1,8 @@
-"""The command line as plain data: every verb and action with its options and arguments, read from the parsers."""
+"""The command line as plain data: every verb and action with its options and arguments, read from the parsers.
+
+argparse has no public way to read a parser, so this uses its `_actions`, `_SubParsersAction` and `_AppendAction`. If a
+new Python moves them, `lastword completion` fails, and the man page can't be made; every other verb still works.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,7 @@ class Command:
 
     words: tuple[str, ...]
     summary: str
-    # What its help says of it.
+    # The text of its help above the options.
     description: str
     example: str
     options: tuple[Argument, ...]
