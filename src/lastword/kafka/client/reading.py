@@ -180,9 +180,11 @@ def fold_topic(
     all_partitions: bool = True,
     progress: Progress | None = None,
 ) -> FoldedTable:
-    """The table at the last stable offsets, in memory: the fold of `core/fold.py` without comparing offsets.
+    """The table at the last stable offsets, in memory.
 
     With `key` only that key is folded; without `all_partitions` only the partition is read where murmur2 puts the key.
+    Not `core.fold`: a topic may have millions of records, and each partition arrives in offset order. So no offsets are
+    compared, and a topic with one partition keeps no tombstones. `core.split_keys` breaks ties, as in every fold.
     """
     with _consumer(connection, **_BULK) as consumer, no_cyclic_garbage():
         first, last = bounds(connection, consumer, topic)

@@ -28,7 +28,9 @@ class Census:
 def take_census(batches: Iterable[Iterable[Record]], *, ripe_until_ms: float = float("inf")) -> dict[int, Census]:
     """The census of every partition that has records; a record stamped after `ripe_until_ms` is too young to clean.
 
-    Keeps every distinct key in memory, as the cleaner does (it keeps a hash of each).
+    Keeps every distinct key in memory, as the cleaner does (it keeps a hash of each). Not `core.fold`, which gives the
+    rows of a table: a census counts the records that Kafka's cleaner removes, and this cleaner works on one partition
+    at a time. So a key counts in each of its partitions, and its newest record counts also if it is a tombstone.
     """
     counts: dict[int, _Count] = {}
     for batch in batches:

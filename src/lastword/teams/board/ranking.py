@@ -112,7 +112,10 @@ def actions_of(tally: Tally) -> Counter[str]:
 
 
 def numbers_of(tally: Tally) -> dict[str, TeamNumbers]:
-    """The latest numbers of each team; for a key in two partitions the later row, as in any table."""
+    """The latest numbers of each team; for a key in two partitions the later row, as in any table.
+
+    Not `core.split_keys.tie_break`, which takes a record: a tally keeps numbers and no records. The order is the same.
+    """
     newest: dict[str, tuple[tuple[int, int], TeamNumbers]] = {}
     for place, count in tally.counts.items():
         for team, numbers in count.numbers.items():
