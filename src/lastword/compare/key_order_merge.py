@@ -24,8 +24,8 @@ from lastword.core.position import Position
 
 # How many unexplained differences are listed.
 SHOWN = 10
-# The pause before each look at the rows that differ, and how many looks in a row must contradict. When enough
-# differences are listed, one look is enough to count the others.
+# Pauses before the looks at rows that differ, and the number of looks in a row that must contradict. Once enough
+# differences are listed, one look is enough to count further ones.
 _PAUSES_S = (0.0, 0.05, 0.1, 0.2, 0.2, 0.3, 0.3)
 _LOOKS = 4
 _NOWHERE = Position()
@@ -44,7 +44,7 @@ class Difference(NamedTuple):
 class Comparison:
     """The differences, and how many rows there are of each kind."""
 
-    # Everything before it was compared: the lower position of the two sides at the start.
+    # All records before this position were compared: the lower position of the two sides at the start.
     position: Position = _NOWHERE
     # The log start of each side at its last answer: its rows are the fold from there on.
     log_starts: tuple[Position, Position] = (_NOWHERE, _NOWHERE)
@@ -128,7 +128,7 @@ class Merge:
             self._settle(cursor, last, differing)
 
     def _settle(self, cursor: str | None, last: bytes | None, differing: dict[bytes, Pair]) -> None:
-        """Looks again until nothing differs, or each difference is explained or contradicted often enough."""
+        """Reads the rows again until each difference is gone, explained, or contradicted often enough."""
         found = self._found
         looks = _LOOKS if found.different < SHOWN else 1
         contradicted, left = dict.fromkeys(differing, 0), set[bytes]()

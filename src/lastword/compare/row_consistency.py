@@ -1,9 +1,9 @@
 """Whether two answers about one key can both be right, when the two sides may have read differently far.
 
-An answer comes with two positions of its side: it has everything before `position`, and nothing after `upto`, which was
-asked for afterwards. Both sides fold one log, so a difference is fine as long as some log, read up to two points
-between those positions, gives both answers. By the law, for a key whose live row in a partition is its highest offset
-there, and whose shown row is chosen by `core.split_keys`:
+An answer comes with two positions of its side: it has every record before `position`, and no record after `upto`, a
+position that was asked for afterwards. Both sides fold one log. So a difference is fine if some log gives both answers
+when it is read up to two points between those positions. The law says: the live row of a key in a partition has the
+highest offset there, and `core.split_keys` chooses the shown row. It follows:
 
     the same partition, offset one record: other content is never right
     two offsets, one partition the side with the lower one must not have read the higher one
@@ -41,13 +41,13 @@ class SideAnswer(NamedTuple):
     """The answer of one side about a key."""
 
     row: ComparedRow | None
-    # The answer has everything before it.
+    # The answer has every record before this position.
     position: Position
-    # The answer has nothing from there on.
+    # The answer has no record from this position on.
     upto: Position
-    # The answer has no row from before it, because those records had left the log.
+    # The answer has no row from before this position, because those records had left the log.
     log_start: Position = _NOWHERE
-    # A row from before it may have left the answer.
+    # A row from before this position may be missing in the answer.
     topic_log_start: Position = _NOWHERE
 
 
@@ -84,15 +84,15 @@ def _is_outside_of_its_log(seen: SideAnswer) -> bool:
 
 
 def _misses(one: SideAnswer, other: SideAnswer) -> bool:
-    """Whether `one` should show the row of `other`, or a newer one, and shows neither."""
+    """Whether `one` should show the row of `other`, or a newer row, but shows neither."""
     row, shown = other.row, one.row
     if row is None or one.position.get(row.partition, 0) <= row.offset:
         return False
     if shown is not None and shown.partition == row.partition:
         return shown.offset < row.offset
     if row.offset < one.topic_log_start.get(row.partition, 0):
-        # It may have left with its record.
+        # The row may have left with its record.
         return False
-    # This side has read the record. All that it read after that, the other has read, too, and still shows the row.
+    # `one` has read the record. The other side has read everything that `one` has read, and still shows the row.
     is_live = other.position.get(row.partition, 0) >= one.upto.get(row.partition, 0)
     return is_live and (shown is None or tie_break(shown) < tie_break(row))

@@ -15,8 +15,8 @@ from lastword.core.shapes.tables import TableStatus
 
 # (table, rows compared so far, rows in all as far as is known)
 OnProgress = Callable[[str, int, int], None]
-# In these states the rows of a table are right at its position. While it catches up, rows may be missing whose records
-# were compacted away.
+# In these states the rows of a table are right for its position. While the table catches up, rows may be missing whose
+# records were compacted away.
 _COMPARABLE = ("ready", "connecting")
 
 
@@ -27,7 +27,7 @@ class ComparisonOutcome:
     table: str
     key_codec: Codec
     comparison: Comparison | None = None
-    # The ids of the two topics, where they are two.
+    # The ids of the two topics, if the servers have different ones.
     topics: tuple[str, str] | None = None
     # For the person: states of the servers that explain a difference.
     notes: tuple[str, ...] = ()

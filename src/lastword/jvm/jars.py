@@ -143,7 +143,7 @@ def _mend(lock: JarLock, folder: Path, java: Java, report: Callable[[str], None]
     for leftover in folder.parent.glob(".fetch-*"):
         # The Ivy of that fetch may still be writing; what can't be removed now is removed next time.
         shutil.rmtree(leftover, ignore_errors=True)
-    # Look again: the process we waited for may have fetched them.
+    # Checked again: the process that held the lock may have fetched them.
     faults = _faults(lock, folder)
     if not faults:
         return

@@ -72,7 +72,7 @@ def _feature_release(executable: Path) -> int | None:
 
 def _released_version(executable: Path) -> str | None:
     """The version in the installation's `release` file: that spares the 100 ms of starting a JVM."""
-    # A link such as /usr/bin/java leads to the installation; only there the file lies beside bin/.
+    # A link such as /usr/bin/java leads to the installation; only there the file is beside bin/.
     release = executable.resolve().parent.parent / "release"
     try:
         version = _RELEASE_VERSION.search(release.read_text(encoding="utf-8", errors="replace"))

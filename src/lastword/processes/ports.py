@@ -34,7 +34,7 @@ def await_free(port: int, report: Callable[[str], None], within_s: float = _TIME
     has_reported = False
     while not is_free(port):
         if not is_ending(port):
-            # Its last connection may have gone between the two questions.
+            # The last connection may have ended between the two checks.
             return is_free(port)
         if not has_reported:
             report(f"port {port} is still held by a connection that has ended (TIME_WAIT): waiting, a minute at most")
@@ -49,7 +49,7 @@ def is_ending(port: int) -> bool:
     """Whether nothing but connections that have ended (TIME_WAIT) holds the port; they free it within a minute."""
     states = set()
     for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
-        # On other systems they keep no listener out.
+        # On systems without these files such connections keep no listener out.
         for line in table.read_text().splitlines()[1:] if table.exists() else ():
             _, local, _, state = line.split()[:4]
             if int(local.rpartition(":")[2], 16) == port:

@@ -1,8 +1,8 @@
 """Keeps brokers from outliving their owner: runs them as its children and kills them when the owner ends.
 
-Run as a script of its own (`python -I -S warden.py OWNER-PID REMOVE`), so it imports nothing but the standard library.
-The owner asks for brokers with a line of JSON on standard input and gets the line `started`, or the error. However the
-owner dies, the kernel closes its end of the pipe and gives the warden another parent; either of these ends the brokers.
+Run as a separate script (`python -I -S warden.py OWNER-PID REMOVE`), so it imports only the standard library. The owner
+asks for brokers with a line of JSON on standard input and gets the line `started`, or the error. When the owner dies,
+in any way, the kernel closes its end of the pipe and gives the warden another parent; either event ends the brokers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import IO, Any
 # even if its starter is killed at any instant.
 _WRITE_PID_AND_EXEC = 'echo $$ >"$0" && exec "$@"'
 
-# This shell ends at once, so that the broker is nobody's child: no process has to wait for it, and it outlives all.
+# This shell ends at once, so the broker has no parent here: no process must wait for it, and it outlives its starter.
 DETACH = '"$@" &'
 
 
@@ -47,7 +47,7 @@ def spawn(
         take(held)
         return subprocess.Popen(
             ["/bin/sh", "-c", DETACH, "detach", *broker] if detached else broker,
-            # The files of a crashing JVM belong beside the broker's log, and no folder of the user's stays in use.
+            # A crashing JVM writes its files here, beside the broker's log; and the broker uses no folder of the user.
             cwd=Path(lock).parent,
             # Without a UTF-8 locale Java finds no file below a folder such as /home/josé.
             env={**os.environ, "LC_ALL": "C.UTF-8"},

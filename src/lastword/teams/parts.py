@@ -26,7 +26,7 @@ class Choices:
 
     @classmethod
     def of(cls, last: DesiredState, given: Mapping[str, Any], *, is_running: bool) -> Choices:
-        """The given options; the others are those of the run that goes on, or the port of the last run."""
+        """The given options. Others come from the run that continues; without one, only the port of the last run."""
         before = dict(last.choices) if is_running else {k: v for k, v in last.choices.items() if k == "http_port"}
         return cls(**{**before, **{name: value for name, value in given.items() if value is not None}})
 

@@ -98,13 +98,13 @@ class Upkeep:
         """Starts the supervisor; False if the same parts are supervised already. Other parts are stopped first."""
         known = self.wanted
         if self.is_running and known.parts == wanted.parts:
-            # The owner may be gone by now.
+            # The earlier owner may have ended.
             save_desired_state(self.folder, replace(known, is_owned=wanted.is_owned))
             return False
         if known.parts != wanted.parts:
             self.end()
         if not any(is_running(self._files(part.name)) for part in wanted.parts):
-            # A fresh start: restarts and ends of an earlier run do not matter any more.
+            # A fresh start: restarts and ends of an earlier run no longer count.
             for name in [CLUSTER, *(part.name for part in wanted.parts)]:
                 self._files(name).health.unlink(missing_ok=True)
         save_desired_state(self.folder, replace(wanted, is_wanted=True, ends_cluster=known.ends_cluster))

@@ -78,7 +78,7 @@ class PartRecord:
 
 
 class PartKeeper:
-    """Keeps one part running; `look` must be called a few times a second."""
+    """Keeps one part running. Call `look` a few times a second."""
 
     def __init__(self, part: Part, files: PartFiles) -> None:
         self._part = part
@@ -109,7 +109,7 @@ class PartKeeper:
     def _ended(self) -> None:
         code = None
         if self._child is not None:
-            # Processes that it had started, like Spark's JVM, must not run beside those of the next start.
+            # Processes that the part had started, like Spark's JVM, must not run beside those of the next start.
             end_group(self._child.pid)
             code, self._child = self._child.wait(), None
         self._is_up = False

@@ -27,7 +27,7 @@ class Scenario(Protocol):
         """Called when a part has been stopped, before the next one is."""
 
     def summary(self) -> str:
-        """What is ready, for the line that `up` prints then."""
+        """What is ready, for the last line that `up` prints."""
 
     def suggestions(self) -> dict[str, str]:
         """Commands to try, each with its meaning."""

@@ -63,7 +63,7 @@ class BoardRows:
         return is_of_writer
 
     def tally(self) -> Tally:
-        """A tally that goes on from these rows."""
+        """A tally that continues from these rows."""
         tally = Tally()
         tally.counts = {place: count_copy(count) for place, count in self.counts.items()}
         tally.listed.extend(self.listed)

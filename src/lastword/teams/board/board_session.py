@@ -82,7 +82,7 @@ class BoardSession:
             try:
                 came = source.poll(self._view, 0 if came else _PATIENCE_S) or came
             except LastwordError as failure:
-                # The other topics go on. This one is tried again: its count is kept.
+                # The other topics are still followed. This one is tried again: its count is kept.
                 trouble = trouble or failure
         for value in self._status_source.new_values():
             status = Status.read(value)

@@ -39,7 +39,7 @@ class GroupWatch:
         return self._looked.is_set()
 
     def close(self) -> None:
-        """Does not wait for an answer that is under way: it may take long, and it changes nothing."""
+        """Does not wait for a request under way: the answer may take long, and nobody needs it."""
         self._loop.ask_to_stop()
 
     def _watch(self) -> None:
@@ -57,14 +57,14 @@ class GroupWatch:
                     end=Position(committed_ends(self._connection, admin, USERS, partitions)),
                 )
             except LastwordError:
-                # The last answer grows old, and then counts as unknown. A client that asked while the cluster was away
-                # may never find the groups' coordinator again.
+                # The last answer becomes too old and then counts as unknown. A client that sent a request while the
+                # cluster was away may never find the groups' coordinator again.
                 admin = self._connection.admin()
             self._looked.set()
             # Many groups take long: at most a fifth of the time is spent on asking.
             self._loop.rest(max(_EVERY_S, 4 * (time.monotonic() - began)))
 
     def _chosen(self, names: Iterable[str]) -> list[str]:
-        """As many names as the board has room for, the known ones first."""
+        """The names that the board has room for, known teams first."""
         usable = sorted(filter(is_team_name, names), key=lambda name: (name not in self.known, name))
         return usable[:MOST_TEAMS]

@@ -1,6 +1,6 @@
 """The counts of a process that may not be the writer: the rows of `board_state`, and the records after them.
 
-The writer decides what no record says: which offsets were missed, and which team was the last that had room. So a
+The writer decides what no record shows: which offsets were missed, and which team was the last that had room. So a
 reader takes every row of the writer as true, and folds the records after that row again.
 """
 
@@ -12,7 +12,7 @@ from lastword.core.record import Record
 from lastword.teams.board.board_rows import BoardRows, count_copy
 from lastword.teams.board.tally import JudgedRecord, PartitionStart, SourcePartition, Tally
 
-# How many records after the rows are remembered. The rows of a writer that is further behind are of no use.
+# The number of records after the rows that are kept. The rows of a writer that is further behind are of no use.
 _LONGEST_TAIL = 100_000
 
 
@@ -57,7 +57,7 @@ class ReaderView:
         own = self.tally
         self.tally = self.rows.tally()
         for start in self._starts.values():
-            # The end of the log at the start says nothing about rows that were written later.
+            # The end of the log at the start is no bound for rows that were written later.
             self.tally.begin(start._replace(end=sys.maxsize))
         self._tail = [entry for entry in self._tail if self.tally.take(entry)]
         for place, (topic_id, offset) in self._reached.items():

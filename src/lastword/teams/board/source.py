@@ -1,9 +1,9 @@
 """A topic that is counted: followed from the end of its count, and told apart from a later topic of the same name.
 
-`serve` may have a replica of `team_stats`, too, and the board still reads the topic itself. A replica gives changes of
-rows, and the board counts records: a record without a key is refused here and is no change there; of a key in two
-partitions a change has the row that is shown and not the record; and a replica that is rebuilt, or that sweeps, gives
-the newest row of a key and not every record. Refused records, reset counters and missed offsets would be lost.
+`serve` may have a replica of `team_stats`, too, but the board reads the topic itself. A replica gives changes of rows,
+and the board counts records. A record without a key is refused by the board, and changes no row. For a key in two
+partitions a change has the shown row instead of the record. A replica that is rebuilt, or that sweeps, gives the newest
+row of a key instead of every record. So refused records, reset counters and missed offsets would be lost.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LOOK_EVERY_S = 5.0
 
 
 class CountedTopic:
-    """Everything that it gives to a tally is of the topic whose identity is in the count."""
+    """Gives a tally only records of the topic whose identity is in the count."""
 
     def __init__(self, connection: Connection, topic: str, probe: TopicProbe | None = None) -> None:
         self.topic = topic
@@ -34,7 +34,7 @@ class CountedTopic:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether everything has been read that was there at some moment since the last start."""
+        """Whether, at some moment since the last start, all records of that moment had been read."""
         return self._feed is not None and self._at_end >= self._feed.partitions
 
     def poll(self, view: ReaderView, patience_s: float) -> bool:
@@ -79,7 +79,7 @@ class CountedTopic:
         self._look_at = time.monotonic() + _LOOK_EVERY_S
 
     def _start(self, view: ReaderView, snapshot: TopicSnapshot | None = None) -> None:
-        """Follows the topic as it is now, from the end of the count."""
+        """Follows the present topic from the end of the count."""
         self.close()
         self._at_end = set()
         before, snapshot = self._seen, snapshot or self._probe.look()

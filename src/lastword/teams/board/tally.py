@@ -27,7 +27,7 @@ from lastword.teams.board.judging import Action, Forgotten, Judged, Refusal, jud
 _OPENING_BYTES, _EXCERPT_LETTERS = 800, 200
 REFUSED_KEY = "refused"
 BADGES_PREFIX = "badges/"
-# The name for refusals whose team is unknown, or that came after too many other names.
+# The name for refusals without a known team, and for those of further teams when there are too many names.
 NOBODY = ""
 
 
@@ -50,7 +50,7 @@ class PartitionStart(NamedTuple):
 
 
 class JudgedRecord(NamedTuple):
-    """A record of a source, and what it means."""
+    """A record of a source, and how it was judged."""
 
     place: SourcePartition
     topic_id: str
@@ -83,7 +83,7 @@ class Tally:
         self._named.update(named)
 
     def begin(self, log: PartitionStart) -> None:
-        """Goes on with a partition at its count; records that expired before they were read count as missed."""
+        """Continues a partition at its count; records that expired before they were read count as missed."""
         count = self.counts.get(log.place)
         if count is None:
             count = self.counts[log.place] = PartitionCount(topic_id=log.topic_id, numbers={})

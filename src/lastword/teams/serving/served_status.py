@@ -8,7 +8,7 @@ from lastword.teams.board.board_topics import PIPELINE
 
 
 class ServedStatus:
-    """The board needs only the newest row, and each row has what it needs of the rows before (`most_tasks`)."""
+    """The board needs only the newest row: each row includes what the board needs of earlier rows (`most_tasks`)."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
