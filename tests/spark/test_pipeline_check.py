@@ -51,15 +51,15 @@ FINE = {
 ALONE = "an expression sees one record at a time"
 AGGREGATE = f"an aggregate over several records: {ALONE} (and counters are added up without it)"
 WINDOW = f"a window over other records: {ALONE}"
-GENERATOR = f"explode and its like make several rows of one: {ALONE}, and has one answer"
+GENERATOR = f"explode and similar functions make several rows of one: {ALONE}, and has one answer"
 SUBQUERY = f"a subquery reads other records: {ALONE}"
 CHANGING = (
     "its result changes from call to call (like rand, uuid, now), but a record that is read again after a crash must "
     "give the same result: use the fields of the record"
 )
 RAISES = (
-    "raise_error and assert_true stop a query, and a pipeline must not stop: for a record that needs a look write a "
-    "rule that matches it"
+    "raise_error and assert_true stop a query, and a pipeline must not stop: write a rule that matches the records "
+    "which someone should see"
 )
 NO_PATTERN = "the pattern '[' is no regular expression for Java (Unclosed character class): correct it"
 NUMBER = "write a number up to 1,000,000 there"
@@ -162,7 +162,7 @@ MATCHED = "whether the rule matches in counters"
         ("when", "window(at, '1 day').start < at", WINDOW),
         ("when", "id IN (SELECT name FROM others)", SUBQUERY),
         ("when", "EXISTS (SELECT 1 FROM others)", SUBQUERY),
-        ("when", "true AS yes", "AS gives it a name, and it has one in the file: remove the AS"),
+        ("when", "true AS yes", "AS names the expression, which already has a name in the file: remove the AS"),
         ("key", "cents", f"it is BIGINT, {NO_KEY}"),
         ("key", "matched", f"'matched' can't be used here: it means {MATCHED}"),
         ("value", "explode(array(1, 2))", GENERATOR),

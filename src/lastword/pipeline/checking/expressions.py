@@ -58,17 +58,17 @@ COUNTER = Role(
 _ALONE = "an expression sees one record at a time"
 _AGGREGATE = f"an aggregate over several records: {_ALONE} (and counters are added up without it)"
 _WINDOW = f"a window over other records: {_ALONE}"
-_GENERATOR = f"explode and its like make several rows of one: {_ALONE}, and has one answer"
+_GENERATOR = f"explode and similar functions make several rows of one: {_ALONE}, and has one answer"
 _SUBQUERY = f"a subquery reads other records: {_ALONE}"
 _STAR = "* means all fields: name the fields that you need"
-_ALIAS = "AS gives it a name, and it has one in the file: remove the AS"
+_ALIAS = "AS names the expression, which already has a name in the file: remove the AS"
 _CHANGING = (
     "its result changes from call to call (like rand, uuid, now), but a record that is read again after a crash must "
     "give the same result: use the fields of the record"
 )
 _RAISES = (
-    "raise_error and assert_true stop a query, and a pipeline must not stop: for a record that needs a look write a "
-    "rule that matches it"
+    "raise_error and assert_true stop a query, and a pipeline must not stop: write a rule that matches the records "
+    "which someone should see"
 )
 # By the start of a name: of a node in a parsed expression, of a node in an analysed plan, of an error of Spark.
 _FORMS = {
@@ -122,7 +122,7 @@ class Expressions:
             yield _problem(failure)
             return
         nodes = [(str(node.nodeName()), node) for node in nodes_of(parsed)]
-        form = _ALIAS if nodes[0][0] in ("Alias", "MultiAlias") else _meant(_FORMS, *[name for name, _ in nodes])
+        form = _ALIAS if nodes[0][0] in ("Alias", "MultiAlias") else _meaning_of(_FORMS, *[name for name, _ in nodes])
         form = _CHANGING if _TIME_LITERAL.search(text) else form
         if form is not None:
             yield Problem(text=form)
@@ -155,7 +155,7 @@ class Expressions:
         for node in nodes_of(plan):
             # The frame itself has no node below it.
             if node.nodeName() != "Project" and node.children().size():
-                return _meant(_PLANS, str(node.nodeName())) or _WINDOW
+                return _meaning_of(_PLANS, str(node.nodeName())) or _WINDOW
         patterns = jvm_of(self._spark).org.apache.spark.sql.catalyst.trees.TreePattern
         nodes = self._expressions_of(plan)
         if not plan.deterministic() or plan.containsPattern(patterns.CURRENT_LIKE()) or any(map(_changes, nodes)):
@@ -234,14 +234,14 @@ def _changes(node: Any) -> bool:
     return str(mode).upper() != "ECB" and not str(start or "")
 
 
-def _meant(meanings: dict[str, str], *names: str) -> str | None:
+def _meaning_of(meanings: dict[str, str], *names: str) -> str | None:
     """The meaning of the first name that starts with a key of `meanings`."""
     return next((meaning for name in names for start, meaning in meanings.items() if name.startswith(start)), None)
 
 
 def _problem(failure: PySparkException, meaning: str | None = None) -> Problem:
     """The error of Spark; in lastword's words for errors that lastword explains."""
-    ours = meaning or _meant(_COMPLAINTS, failure.getCondition() or "")
+    ours = meaning or _meaning_of(_COMPLAINTS, failure.getCondition() or "")
     line, column = place_of(failure) or (1, None)
     return Problem(text=ours or reason_of(failure), after=line - 1, column=None if ours else column)
 

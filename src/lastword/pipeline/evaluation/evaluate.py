@@ -182,7 +182,7 @@ def _steps(spark: SparkSession, expressions: Iterable[str]) -> Iterator[tuple[in
         for matched, _ in of_truth
     ]
     constant = [text for texts, is_apart in zip(of_truth, depends, strict=True) if not is_apart for text in texts]
-    # A table in the query: Spark computes it while it plans, and has no job for it.
+    # With VALUES Spark computes the row while it plans the query, and starts no job.
     attempts = [Attempt(name=f"c{number}", sql=_amount(text)) for number, text in enumerate(constant)]
     values = spark.sql("VALUES (1)")
     (row,) = values.select(F.lit(0), *tried(values, attempts)).collect()
@@ -206,7 +206,7 @@ def _emitted(rules: tuple[Rule, ...]) -> Iterator[Attempt]:
         value = f"if({_matched(number)}, {_value(rule)}, NULL)"
         yield Attempt(name=value_of(number), sql=value)
         if rule.key is not None:
-            # A key may be null. Its struct is null only if it failed.
+            # A key may be null. The struct around it is null only if the expression failed.
             key = f"named_struct('key', cast(({_of_rule(rule.key, rule)}{_END}) AS BINARY))"
             yield Attempt(name=key_of(number), sql=f"if({_matched(number)}, {key}, NULL)")
 

@@ -87,9 +87,9 @@ def tried(frame: DataFrame, attempts: Sequence[Attempt]) -> list[Column]:
     columns = []
     for number, (tree, attempt) in enumerate(zip(parsed, attempts, strict=True)):
         # By the nodes that Spark makes of a function: its name in the file says little.
-        meant = analysed.apply(number).children().head()
-        nodes = set(_CLASS.findall(meant.toJSON()))
-        bounded = tree if nodes.isdisjoint(_BOUNDS) else _within_bounds(jvm, parser, meant)
+        expression = analysed.apply(number).children().head()
+        nodes = set(_CLASS.findall(expression.toJSON()))
+        bounded = tree if nodes.isdisjoint(_BOUNDS) else _within_bounds(jvm, parser, expression)
         columns.append(Column(column(guard(bounded) if nodes.isdisjoint(_MAKES_MAPS) else bounded)).alias(attempt.name))
     return columns
 

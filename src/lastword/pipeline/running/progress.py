@@ -1,6 +1,6 @@
 """The checkpoint: how far each source partition is processed, one record for each in a compacted topic, the changelog.
 
-The changelog has as many partitions as the source, and the progress of source partition p lies in its partition p:
+The changelog has as many partitions as the source, and the progress of source partition p is in its partition p:
 so an open transaction of another partition never hides it.
 """
 
