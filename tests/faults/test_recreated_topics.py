@@ -90,21 +90,21 @@ def test_an_open_table_does_not_write_to_another_topic_of_its_name(willing: Conn
 
 
 def test_each_of_several_writes_is_refused(willing: Connection, topic: str) -> None:
-    with Writer(willing, topic, meant=lambda: "another-id") as writer, pytest.raises(TopicChanged):
+    with Writer(willing, topic, expected_id=lambda: "another-id") as writer, pytest.raises(TopicChanged):
         writer.write_all([Write(b"a", b"1"), Write(b"b", b"2")])
     assert keys(willing, topic) == []
 
 
 def test_an_acknowledgement_of_another_topic_is_no_acknowledgement(willing: Connection, topic: str) -> None:
     same = SameTopic(willing, topic, patience_s=30)
-    meant = same.before()
-    same.after(meant)
+    topic_id = same.before()
+    same.after(topic_id)
     delete_topic(willing, topic)
     with pytest.raises(TopicChanged, match="was deleted during the write"):
-        same.after(meant)
+        same.after(topic_id)
     create_topic(willing, topic)
     with pytest.raises(TopicChanged, match="made again"):
-        same.after(meant)
+        same.after(topic_id)
 
 
 def test_a_load_tells_that_its_topic_was_made_anew_in_the_midst_of_it(willing: Connection, topic: str) -> None:

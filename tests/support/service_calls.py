@@ -80,7 +80,7 @@ def served_table(
         connection,
         topic,
         waiting=Limits().waiting_writes,
-        meant=lambda: shown_topic(replica),
+        expected_id=lambda: shown_topic(replica),
         patience_s=patience_s,
     )
     return ServedTable(name, codec_named(key), codec_named(value), replica, writes, short=name == "users")

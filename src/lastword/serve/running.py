@@ -161,7 +161,7 @@ def _served(
 ) -> ServedTable:
     """A table with its replica and its writer, which end with the stack."""
     replica = stack.enter_context(_replica(connection, wanted, folder / wanted.topic))
-    writes = Writes(connection, wanted.topic, waiting=limits.waiting_writes, meant=lambda: shown_topic(replica))
+    writes = Writes(connection, wanted.topic, waiting=limits.waiting_writes, expected_id=lambda: shown_topic(replica))
     stack.callback(writes.close, _DRAIN_S)
     return ServedTable(wanted.name, wanted.key_codec, wanted.value_codec, replica, writes, wanted.short)
 

@@ -32,7 +32,7 @@ def last_lines(path: Path, count: int, since: int) -> list[str]:
 
 
 def without_frames(lines: Sequence[str]) -> list[str]:
-    """The lines without the frames of Java's stack traces: the error stands above them."""
+    """The lines without the frames of Java's stack traces: the error is in the line above the frames."""
     return [line for line in lines if line.strip() and not line.startswith(("\tat ", "\t... "))]
 
 

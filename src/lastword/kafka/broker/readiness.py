@@ -79,7 +79,7 @@ def settings_to_know(spec: ClusterSpec, folder: Path) -> list[str]:
 
 
 def cut_off_at_start(folder: Path, broker: BrokerSpec, log_size: int) -> list[str]:
-    """What the broker removed from its logs since its log had this size: see `cut_off`."""
+    """The records that the broker removed, by its log after `log_size` bytes: see `cut_off`."""
     return cut_off(last_lines(node_files(folder, broker).log, _MOST_LINES, log_size))
 
 

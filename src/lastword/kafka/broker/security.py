@@ -5,7 +5,7 @@ clusters/NAME/client.properties   how to log in as the administrator, for `--con
 accounts/CLUSTER-ID/USER.properties   the same for each user that was added from this home, to any cluster
 
 Clients log in with SCRAM-SHA-256 (and over TLS, if asked for). An action is refused unless the user was given the
-right to it. Controllers have a password and a listener of their own.
+right to it. Controllers have a separate password and listener.
 """
 
 from __future__ import annotations

@@ -102,11 +102,11 @@ def remove_user(connection: Connection, name: str) -> None:
     if name not in users:
         hint = did_you_mean(name, users) or "see  lastword broker user list"
         raise NotFound(f"no user {name!r} at {connection.bootstrap_servers}: {hint}")
-    # The account stays, with a password that nobody knows. After the deletion of an account, a cluster on Kafka 4.3.0
-    # lets nobody in after its next start: as it reads its log again, it loses all passwords of that kind.
+    # The account stays, with a password that nobody knows. If an account was deleted, a cluster on Kafka 4.3.0 loses
+    # all passwords of that kind at its next start, when it reads its log again, and lets nobody in.
     _set_password(admin, name, new_password())
-    (asked,) = admin.delete_acls([_filter(f"User:{name}")], request_timeout=_PATIENCE_S).values()
-    answer(asked, f"taking the rights of {name!r}")
+    (future,) = admin.delete_acls([_filter(f"User:{name}")], request_timeout=_PATIENCE_S).values()
+    answer(future, f"taking the rights of {name!r}")
 
 
 def _set_password(admin: AdminClient, name: str, password: str) -> None:

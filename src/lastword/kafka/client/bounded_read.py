@@ -80,7 +80,7 @@ def bounded(
 
 
 def _runs_before_ends(messages: list[Any], topic: str, ends: dict[int, int], pending: dict[int, int]) -> list[Run]:
-    """The records that lie before the ends; partitions that turn out to be at their end leave `pending`."""
+    """The records before the ends; partitions that have reached their end are removed from `pending`."""
     # By map and groupby, which call the client's methods without a step of ours for each record.
     notices = [m for m in messages if m.error() is not None] if any(map(MESSAGE.error, messages)) else []
     records = [m for m in messages if m.error() is None] if notices else messages
@@ -136,21 +136,21 @@ def ends_of(topic: str, last: Position, stop: Position | None, partitions: Itera
 def begin_of(topic: str, partition: int, first: int, end: int, start: Position | None) -> int:
     if start is None or partition not in start:
         return first
-    asked = start[partition]
-    if asked < first:
+    requested = start[partition]
+    if requested < first:
         raise BadInput(
-            f"{topic}[{partition}] starts at {first}, so the position {partition}:{asked} is gone: "
+            f"{topic}[{partition}] starts at {first}, so the position {partition}:{requested} is gone: "
             f"start at {partition}:{first} or later"
         )
-    if asked > end:
+    if requested > end:
         raise BadInput(
-            f"{topic}[{partition}] ends at {end}, so the position {partition}:{asked} is not there yet: "
+            f"{topic}[{partition}] ends at {end}, so the position {partition}:{requested} is not there yet: "
             f"start at {partition}:{end} or earlier"
         )
-    return asked
+    return requested
 
 
-def refuse_unknown_partitions(topic: str, asked: Iterable[int], known: Position) -> None:
-    for partition in asked:
+def refuse_unknown_partitions(topic: str, requested: Iterable[int], known: Position) -> None:
+    for partition in requested:
         if partition not in known:
             raise BadInput(f"{topic} has no partition {partition}: it has {len(known)}, numbered from 0")

@@ -49,7 +49,7 @@ class FeedBatch:
 
 
 class Feed:
-    """A consumer assigned by hand. It commits nothing: the caller knows where to go on."""
+    """A consumer with assigned partitions. It commits nothing: the caller knows where to continue."""
 
     def __init__(self, connection: Connection, topic: str) -> None:
         self._topic = topic

@@ -43,7 +43,7 @@ def groups_now(
     if not names:
         return {}
     described = admin.describe_consumer_groups(names, request_timeout=patience_s)
-    asked = {
+    committed = {
         name: admin.list_consumer_group_offsets(
             [ConsumerGroupTopicPartitions(name, [TopicPartition(topic, p) for p in sorted(partitions)])],
             request_timeout=patience_s,
@@ -53,7 +53,7 @@ def groups_now(
     groups = {}
     for name in names:
         try:
-            groups[name] = _group(topic, described[name].result(), asked[name].result())
+            groups[name] = _group(topic, described[name].result(), committed[name].result())
         except KafkaException:
             continue  # deleted since it was listed, or hidden from this user
     return groups

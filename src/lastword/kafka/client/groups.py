@@ -22,7 +22,7 @@ _PASSING = (
 
 
 class GroupPosition:
-    """The committed position of a group that has no members of its own."""
+    """The committed position of a group without members."""
 
     def __init__(self, connection: Connection, group: str) -> None:
         if not group:
@@ -42,18 +42,18 @@ class GroupPosition:
         ]
         if not places:
             return
-        asked = [ConsumerGroupTopicPartitions(self._group, places)]
+        commits = [ConsumerGroupTopicPartitions(self._group, places)]
         give_up_at = time.monotonic() + self._patience_s
-        while (refused := self._refused(asked)) is not None:
+        while (refused := self._refused(commits)) is not None:
             error, place = refused
             if error.code() not in _PASSING or time.monotonic() >= give_up_at:
                 raise self._error(error, place)
             time.sleep(0.1)
 
-    def _refused(self, asked: list[ConsumerGroupTopicPartitions]) -> tuple[KafkaError, str] | None:
+    def _refused(self, commits: list[ConsumerGroupTopicPartitions]) -> tuple[KafkaError, str] | None:
         """The first error and its partition; None when everything was committed."""
         try:
-            answers = self._admin.alter_consumer_group_offsets(asked, request_timeout=self._patience_s)
+            answers = self._admin.alter_consumer_group_offsets(commits, request_timeout=self._patience_s)
             committed = answers[self._group].result()
         except KafkaException as failure:
             # A client that asked while the cluster was away never finds the group's coordinator again.

@@ -23,7 +23,7 @@ Origin = Literal["topic", "broker", "default"]
 _PATIENCE_S = 30
 _SPREAD_PATIENCE_S = 5
 
-# After one of these errors the settings are unchanged. After any other error that is not certain.
+# After one of these errors the settings are unchanged. After any other error they may have changed.
 _REFUSALS = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "it needs the right AlterConfigs on the topic",
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: "it needs the right AlterConfigs on the topic",
@@ -80,12 +80,12 @@ def described_settings(
 def broker_settings(admin: AdminClient, brokers: Iterable[int]) -> dict[int, dict[str, str]]:
     """The settings in force on each broker; nothing of a broker that does not answer, or not to us."""
     # librdkafka takes one broker in a call. All calls are made before the first answer is waited for.
-    asked: dict[int, Future[Any]] = {}
+    futures: dict[int, Future[Any]] = {}
     for broker in brokers:
         resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
-        asked[broker] = admin.describe_configs([resource], request_timeout=_PATIENCE_S)[resource]
+        futures[broker] = admin.describe_configs([resource], request_timeout=_PATIENCE_S)[resource]
     settings = {}
-    for broker, future in asked.items():
+    for broker, future in futures.items():
         try:
             settings[broker] = {name: entry.value or "" for name, entry in future.result().items()}
         except KafkaException as failure:
@@ -101,8 +101,8 @@ class TopicNow(NamedTuple):
 
 def topics_now(admin: AdminClient, names: list[str]) -> dict[str, TopicNow]:
     """Identity and partitions of these topics, by one request; NotFound when one of them does not exist."""
-    asked = admin.describe_topics(TopicCollection(names), request_timeout=_PATIENCE_S)
-    topics = {name: answer(asked[name], f"topic {name!r}") for name in names}
+    futures = admin.describe_topics(TopicCollection(names), request_timeout=_PATIENCE_S)
+    topics = {name: answer(futures[name], f"topic {name!r}") for name in names}
     return {name: TopicNow(str(topic.topic_id), len(topic.partitions)) for name, topic in topics.items()}
 
 
@@ -128,7 +128,7 @@ def alter_settings(admin: AdminClient, topic: str, changes: Mapping[str, str | N
 
 
 def answer(future: Future[Any], where: str) -> Any:
-    """What the cluster answered; one of our errors, with `where`, when it refused."""
+    """The answer of the cluster; a LastwordError that names `where` if the cluster refused."""
     try:
         return future.result()
     except KafkaException as failure:
@@ -159,9 +159,9 @@ def _await_spread(admin: AdminClient, topic: str, changes: Mapping[str, str | No
         time.sleep(0.02)
 
 
-def _same(shown: str | None, given: str | None) -> bool:
+def _same(shown: str | None, wanted: str | None) -> bool:
     """Whether the broker shows the given value: it may spell a number in another way."""
     try:
-        return shown == given or float(shown or "") == float(given or "")
+        return shown == wanted or float(shown or "") == float(wanted or "")
     except ValueError:
         return False

@@ -51,7 +51,7 @@ def load(
     `look_every` and `linger_ms`.
     """
     same = SameTopic(connection, topic, patience_s=patience_s)
-    meant = same.before()
+    topic_id = same.before()
     failed: list[tuple[KafkaError, Any]] = []
     producer = connection.producer(
         linger_ms=linger_ms,
@@ -66,7 +66,7 @@ def load(
 
     def look() -> None:
         try:
-            same.meanwhile(meant)
+            same.meanwhile(topic_id)
         except TopicChanged:
             # The queue would go to the new topic.
             producer.purge()
@@ -78,7 +78,7 @@ def load(
         if failed or len(producer):
             look()
         else:
-            same.after(meant)
+            same.after(topic_id)
     except KeyboardInterrupt:
         mistake = _interrupted()
     except TopicChanged as failure:

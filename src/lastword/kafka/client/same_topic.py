@@ -1,4 +1,4 @@
-"""Which topic a write is meant for: a topic may be deleted, and another topic created under its name.
+"""Whether a write goes to the expected topic: a topic may be deleted, and another topic created under its name.
 
 Kafka's clients name a topic in a write by its name alone, so the id is asked for beside the write. An id is never used
 twice: if the topic has the expected id after an acknowledgement, it had this id during the whole write, as far as the
@@ -22,7 +22,7 @@ from lastword.kafka.client.live_settings import answer
 
 # A look this recent is not repeated before a write: the look after one write serves the next write.
 _FRESH_S = 0.02
-# If the cluster does not answer in this time, the write goes on: it waits for longer.
+# If the cluster does not answer in this time, the write is sent anyway: the write waits for longer.
 _BEFORE_S = 1.0
 _GLIMPSE_S = 0.05
 # A question goes to the broker that the client takes for the controller. Seconds after a broker's death that may be
@@ -30,7 +30,7 @@ _GLIMPSE_S = 0.05
 # another broker; each time with twice the patience, because the cluster may only be slow.
 _FIRST_ASK_S = 1.0
 
-# How long a topic counts as new, and for how long an unexpected answer about a new topic is asked for again.
+# How long a topic counts as new, and how long the question is repeated after an unexpected answer about a new topic.
 _NEW_S = 5.0
 _AGAIN_S = 1.0
 
@@ -39,58 +39,63 @@ class SameTopic:
     """Checks before, during and after writes that the topic is still the same. Thread-safe."""
 
     def __init__(
-        self, connection: Connection, topic: str, *, patience_s: float, meant: Callable[[], str | None] | None = None
+        self,
+        connection: Connection,
+        topic: str,
+        *,
+        patience_s: float,
+        expected_id: Callable[[], str | None] | None = None,
     ) -> None:
-        """`meant` gives the id to expect at each write; without `meant`, the id at the first look is expected."""
+        """`expected_id` gives the id to expect at each write; without it the id at the first look is expected."""
         self.admin = connection.admin()
         connection.topic(topic, self.admin)
         self._topic = topic
         # A look has at least the patience of any other request, even if the write itself has less.
         self._patience_s = max(patience_s, connection.patience_s)
-        self._meant = meant
+        self._expected_id = expected_id
         self._gave_up = threading.Event()
         self._known_at = time.monotonic()
         self._seen = ("", self._known_at)
-        self._expected = self._found(None, within_s=self._patience_s)
-        if not self._expected:
+        self._topic_id = self._found(None, within_s=self._patience_s)
+        if not self._topic_id:
             raise self._gone()
 
     def before(self) -> str:
         """The id to expect after the write. NotFound or TopicChanged if the topic is another: write nothing then."""
-        meant = (self._meant() if self._meant is not None else None) or self._expected
-        if meant != self._expected:
-            self._expected, self._known_at = meant, time.monotonic()
-        if self._was_just_seen(meant):
-            return meant
+        topic_id = (self._expected_id() if self._expected_id is not None else None) or self._topic_id
+        if topic_id != self._topic_id:
+            self._topic_id, self._known_at = topic_id, time.monotonic()
+        if self._was_just_seen(topic_id):
+            return topic_id
         try:
-            found = self._found(meant, within_s=_BEFORE_S)
+            found = self._found(topic_id, within_s=_BEFORE_S)
         except ClusterUnreachable:
             # The write waits for the cluster, and the look after the write decides.
-            return meant
+            return topic_id
         if not found:
             raise self._gone()
-        if found != meant:
+        if found != topic_id:
             raise TopicChanged(
-                f"{self._topic} was deleted and made again (its id was {meant}, now it is {found}): nothing was "
+                f"{self._topic} was deleted and made again (its id was {topic_id}, now it is {found}): nothing was "
                 "written; open the table again to write to the new topic"
             )
-        return meant
+        return topic_id
 
-    def meanwhile(self, meant: str) -> None:
+    def meanwhile(self, topic_id: str) -> None:
         """During writes: TopicChanged as soon as the cluster shows another topic; no error if the cluster is away."""
-        if not self._was_just_seen(meant):
+        if not self._was_just_seen(topic_id):
             with suppress(ClusterUnreachable):
-                self.after(meant, within_s=_BEFORE_S)
+                self.after(topic_id, within_s=_BEFORE_S)
 
-    def after(self, meant: str, *, within_s: float | None = None) -> None:
+    def after(self, topic_id: str, *, within_s: float | None = None) -> None:
         """Returns if acknowledged writes are in the expected topic; TopicChanged if they may be in another one."""
         try:
-            found = self._found(meant, within_s=within_s or self._patience_s)
+            found = self._found(topic_id, within_s=within_s or self._patience_s)
         except ClusterUnreachable as failure:
             raise ClusterUnreachable(
                 f"writing to {self._topic}: acknowledged, but no answer whether the topic is still the same: {failure}"
             ) from None
-        if found != meant:
+        if found != topic_id:
             became = "deleted" if not found else f"deleted and made again (its id is {found} now)"
             raise TopicChanged(
                 f"{self._topic} was {became} during the write: the write is lost or in the new topic; read the row"
@@ -100,20 +105,20 @@ class SameTopic:
         """Ends the looks that are under way; from any thread."""
         self._gave_up.set()
 
-    def _was_just_seen(self, meant: str) -> bool:
+    def _was_just_seen(self, topic_id: str) -> bool:
         seen, at = self._seen
-        return seen == meant and time.monotonic() - at < _FRESH_S
+        return seen == topic_id and time.monotonic() - at < _FRESH_S
 
-    def _found(self, meant: str | None, *, within_s: float) -> str:
+    def _found(self, topic_id: str | None, *, within_s: float) -> str:
         """The id that the topic has now, empty without a topic; ClusterUnreachable without an answer.
 
         A broker hears of a new topic a moment after the others. So while the topic is new, the question is repeated if
-        the answer is not `meant` (for None: if the answer is "no topic").
+        the answer is not `topic_id` (for None: if the answer is "no topic").
         """
         give_up_at = min(time.monotonic() + _AGAIN_S, self._known_at + _NEW_S)
         while True:
             found = self._look(within_s)
-            if (found == meant if meant is not None else found) or time.monotonic() >= give_up_at:
+            if (found == topic_id if topic_id is not None else found) or time.monotonic() >= give_up_at:
                 return found
             time.sleep(_GLIMPSE_S)
 
@@ -134,9 +139,9 @@ class SameTopic:
         return found
 
     def _ask(self, within_s: float) -> str:
-        asked = self.admin.describe_topics(TopicCollection([self._topic]), request_timeout=within_s)[self._topic]
+        future = self.admin.describe_topics(TopicCollection([self._topic]), request_timeout=within_s)[self._topic]
         try:
-            return str(self.answered(asked).topic_id)
+            return str(self.answered(future).topic_id)
         except NotFound:
             return ""
 
@@ -146,12 +151,12 @@ class SameTopic:
             f"lastword topic create {self._topic}"
         )
 
-    def answered(self, asked: Future[Any]) -> Any:
-        """What the cluster answered; ClusterUnreachable as soon as the writes are given up."""
+    def answered(self, future: Future[Any]) -> Any:
+        """The answer of the cluster; ClusterUnreachable as soon as the writes are given up."""
         while not self._gave_up.is_set():
             try:
-                asked.exception(_GLIMPSE_S)
+                future.exception(_GLIMPSE_S)
             except TimeoutError:
                 continue
-            return answer(asked, f"writing to {self._topic}")
+            return answer(future, f"writing to {self._topic}")
         raise ClusterUnreachable(f"writing to {self._topic}: given up")

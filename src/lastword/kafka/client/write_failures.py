@@ -60,9 +60,9 @@ class WriteFailures:
     @cached_property
     def _partitions(self) -> list[Any] | NotFound:
         """The partitions as the cluster describes them, none when nobody answers; NotFound without the topic."""
-        asked = self._admin.describe_topics(TopicCollection([self._topic]), request_timeout=_LOOK_S)
+        futures = self._admin.describe_topics(TopicCollection([self._topic]), request_timeout=_LOOK_S)
         try:
-            return list(self._answered(asked[self._topic]).partitions)
+            return list(self._answered(futures[self._topic]).partitions)
         except NotFound as gone:
             return gone
         except LastwordError:
@@ -71,15 +71,15 @@ class WriteFailures:
     @cached_property
     def _least_in_sync(self) -> int | None:
         """None without the right to see the settings."""
-        asked = described_settings(self._admin, [self._topic])
+        futures = described_settings(self._admin, [self._topic])
         try:
-            return int(settings_of(self._answered(asked[self._topic]))[_MIN_IN_SYNC].value)
+            return int(settings_of(self._answered(futures[self._topic]))[_MIN_IN_SYNC].value)
         except (LastwordError, KeyError, ValueError):
             return None
 
 
 def fatal_cause(producer: Producer, failure: KafkaException) -> KafkaException:
-    """The failure, or its cause: a producer reports only that it can't go on, and `poll` gives the cause, once."""
+    """The failure, or its cause: a producer reports only that it can't continue, and `poll` gives the cause, once."""
     if failure.args[0].code() != KafkaError._FATAL:
         return failure
     try:

@@ -56,9 +56,9 @@ class Writer:
         topic: str,
         *,
         patience_s: float = 30.0,
-        meant: Callable[[], str | None] | None = None,
+        expected_id: Callable[[], str | None] | None = None,
     ) -> None:
-        """Writes to the topic that has this name now, or whose id `meant` gives; never to a later topic of the name."""
+        """Writes to the topic with this name and, if given, `expected_id`; never to a later topic of the same name."""
         self.topic = topic
         self._patience_s = patience_s
         self._single = connection.producer(linger_ms=0, message_timeout_ms=int(patience_s * 1000), **RECORD_SETTINGS)
@@ -67,12 +67,12 @@ class Writer:
         self.is_spent = False
         # The error that the producer can't recover from.
         self._fatal: KafkaException | None = None
-        self._same = SameTopic(connection, topic, patience_s=patience_s, meant=meant)
+        self._same = SameTopic(connection, topic, patience_s=patience_s, expected_id=expected_id)
 
     def write(self, key: bytes, value: bytes | None, headers: Headers = ()) -> Ack:
         """Writes one record (a tombstone for None) and returns when it is acknowledged."""
         check_key(key)
-        meant = self._same.before()
+        topic_id = self._same.before()
         outcome: list[tuple[KafkaError | None, Any]] = []
         try:
             self._single.produce(
@@ -84,16 +84,16 @@ class Writer:
             )
         except KafkaException as failure:
             raise self._refusal(failure) from None
-        lost = self._until(lambda: bool(outcome), meant)
+        lost = self._until(lambda: bool(outcome), topic_id)
         error, message = outcome[0]
         if error is not None:
             raise lost or self._failures({0: (error, message)})[0]
-        self._same.after(meant)
+        self._same.after(topic_id)
         return _ack(message)
 
     def write_all(self, writes: Sequence[Write]) -> list[Ack | LastwordError]:
         """The Ack of each write, or why it was not acknowledged; returns when all are known."""
-        meant = self._same.before()
+        topic_id = self._same.before()
         outcomes: dict[int, Ack | LastwordError] = {}
         refused: dict[int, tuple[KafkaError, Any]] = {}
 
@@ -122,12 +122,12 @@ class Writer:
                 outcomes[number] = refusal
             except KafkaException as failure:
                 outcomes[number] = self._refusal(failure)
-        lost = self._until(lambda: len(outcomes) + len(refused) == len(writes), meant)
+        lost = self._until(lambda: len(outcomes) + len(refused) == len(writes), topic_id)
         outcomes |= dict.fromkeys(refused, lost) if lost is not None else self._failures(refused)
-        outcomes |= self._in_another_topic(meant, outcomes)
+        outcomes |= self._in_another_topic(topic_id, outcomes)
         return [outcomes[number] for number in range(len(writes))]
 
-    def _until(self, is_done: Callable[[], bool], meant: str) -> LastwordError | None:
+    def _until(self, is_done: Callable[[], bool], topic_id: str) -> LastwordError | None:
         """Returns when `is_done`; with the reason if the writes were given up because the topic is another one now."""
         lost, look_at = None, time.monotonic() + LOOK_EVERY_S
         while not is_done():
@@ -138,7 +138,7 @@ class Writer:
             if lost is None and time.monotonic() >= look_at:
                 look_at = time.monotonic() + LOOK_EVERY_S
                 try:
-                    self._same.meanwhile(meant)
+                    self._same.meanwhile(topic_id)
                 except TopicChanged as failure:
                     # librdkafka would wait for the topic to come back, and write to any topic of the name.
                     lost, self.is_spent = failure, True
@@ -158,13 +158,13 @@ class Writer:
         return {number: failures.of(error, where, message.partition()) for number, (error, message) in refused.items()}
 
     def _in_another_topic(
-        self, meant: str, outcomes: Mapping[int, Ack | LastwordError]
+        self, topic_id: str, outcomes: Mapping[int, Ack | LastwordError]
     ) -> dict[int, Ack | LastwordError]:
         """The error for acknowledged writes that may be in another topic than the expected one."""
         acknowledged = [number for number, outcome in outcomes.items() if isinstance(outcome, Ack)]
         try:
             if acknowledged:
-                self._same.after(meant)
+                self._same.after(topic_id)
         except LastwordError as failure:
             return dict.fromkeys(acknowledged, failure)
         return {}

@@ -174,9 +174,9 @@ def nudge(
 
 def newest_timestamps_ms(admin: AdminClient, topic: str, partitions: Iterable[int]) -> dict[int, int]:
     """The newest timestamp in each partition, markers and aborted records included; -1 where there is none."""
-    asked = {TopicPartition(topic, partition): _NEWEST for partition in partitions}
+    requests = {TopicPartition(topic, partition): _NEWEST for partition in partitions}
     with _explained(topic):
-        answers = admin.list_offsets(asked, request_timeout=_PATIENCE_S) if asked else {}
+        answers = admin.list_offsets(requests, request_timeout=_PATIENCE_S) if requests else {}
         return {tp.partition: answer.result().timestamp for tp, answer in answers.items()}
 
 

@@ -123,10 +123,10 @@ def _offsets(
     spec: OffsetSpec,
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> _Offsets:
-    asked = {TopicPartition(topic, partition): spec for topic, partition in partitions}
-    if not asked:
+    requests = {TopicPartition(topic, partition): spec for topic, partition in partitions}
+    if not requests:
         return {}
-    answers = admin.list_offsets(asked, isolation_level=isolation, request_timeout=connection.patience_s)
+    answers = admin.list_offsets(requests, isolation_level=isolation, request_timeout=connection.patience_s)
     offsets = {}
     for each, future in answers.items():
         try:
@@ -157,6 +157,6 @@ def _sizes(connection: Connection, names: list[str]) -> tuple[Mapping[str, Sizes
     except LastwordError as refusal:
         return {}, str(refusal)
     except Exception as failure:
-        # kafka-python is another client, with errors of its own: everything but the sizes is known.
+        # kafka-python is another client, and may fail where this one does not: only the sizes are unknown.
         _log.debug("asking for sizes on disk failed", exc_info=True)
         return {}, f"sizes on disk are not known: asking for them failed with {type(failure).__name__}"

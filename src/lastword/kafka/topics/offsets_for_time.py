@@ -16,8 +16,8 @@ def position_at(connection: Connection, topic: str, moment_ms: int, last: Positi
     """
     consumer = connection.consumer()
     try:
-        asked = [TopicPartition(topic, partition, moment_ms) for partition in last]
-        places = consumer.offsets_for_times(asked, timeout=connection.patience_s)
+        moments = [TopicPartition(topic, partition, moment_ms) for partition in last]
+        places = consumer.offsets_for_times(moments, timeout=connection.patience_s)
     except KafkaException as failure:
         raise translated(failure, topic) from None
     finally:

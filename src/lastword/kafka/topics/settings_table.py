@@ -126,7 +126,7 @@ _TOPIC = (
         kind=Whole(least=1, most=LONGEST, unit="ms", stands_for=_NO_LIMIT),
         default=str(LONGEST),
         meaning="A partition with an uncleaned record older than this is cleaned whatever its dirty ratio, as soon as "
-        "a cleaner thread is free. It also stands in for segment.ms where that is longer.",
+        "a cleaner thread is free. It also takes the place of a longer segment.ms.",
         recommendation="No limit; 1d to 7d where a deleted or replaced value must be gone from the disk by a deadline.",
         dangers=(
             Danger(

@@ -1,4 +1,4 @@
-"""A key that may lie outside its own partition: looks for it in the other partitions, within a time limit."""
+"""A key that may be outside its partition: a search in the other partitions, with a time limit."""
 
 from __future__ import annotations
 

@@ -171,10 +171,10 @@ def offsets(
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> dict[int, int]:
     """The answer of the leader of each partition for `spec`; ClusterUnreachable if a partition has no leader."""
-    asked = {TopicPartition(topic, partition): spec for partition in partitions}
-    if not asked:
+    requests = {TopicPartition(topic, partition): spec for partition in partitions}
+    if not requests:
         return {}
-    answers = admin.list_offsets(asked, isolation_level=isolation, request_timeout=connection.patience_s)
+    answers = admin.list_offsets(requests, isolation_level=isolation, request_timeout=connection.patience_s)
     by_partition = {}
     for each, future in answers.items():
         where = f"offsets of {topic}[{each.partition}]"

@@ -34,7 +34,7 @@ def is_legal(name: str) -> bool:
 def name_warnings(name: str) -> list[str]:
     if "." in name and "_" in name:
         both = f"topic name {name!r} has both '.' and '_': Kafka's metrics show the two alike"
-        return [f"{both}, and it refuses a second topic that differs only in them; keep to one"]
+        return [f"{both}, and Kafka refuses a second topic that differs only in these; use only one of them"]
     return []
 
 

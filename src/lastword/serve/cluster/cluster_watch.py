@@ -141,7 +141,7 @@ class ClusterWatch:
         try:
             self._looked()
         except Exception:
-            # The thread must go on: otherwise nothing would watch the cluster.
+            # The thread must keep running: otherwise nothing would watch the cluster.
             _log.exception("preparing the answer about the cluster failed")
 
     def _rest(self, began_s: float) -> None:

@@ -34,7 +34,7 @@ _EVERYWHERE = ("bad_query", "query_too_long", "internal")
 # What a stream of changes may end with.
 _CUT = ("fell_behind", "table_failed", "stopping")
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
-_ID = "An event's id is the position after it: that of the whole table, so that a stream goes on where it was left."
+_ID = "An event's id is the position of the table after the event: a stream resumes from it."
 _EVENT = 'id: 0:18,1:5\nevent: put\ndata: {"key":"user-1","value":1,"partition":0,"offset":17,"timestamp":0}\n\n'
 
 _POSITION: Node = {

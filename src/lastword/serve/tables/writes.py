@@ -52,12 +52,12 @@ class Writes:
         topic: str,
         *,
         waiting: int,
-        meant: Callable[[], str | None] | None = None,
+        expected_id: Callable[[], str | None] | None = None,
         patience_s: float = 30.0,
     ) -> None:
-        """`meant` gives the id of the topic of the rows: writes to another topic of that name are refused."""
+        """`expected_id` gives the id of the topic of the rows: writes to another topic of that name are refused."""
         self._connection = connection
-        self._meant = meant
+        self._expected_id = expected_id
         self._patience_s = patience_s
         self._topic = topic
         self._jobs: queue.Queue[_WriteJob | None] = queue.Queue(waiting)
@@ -107,7 +107,7 @@ class Writes:
                     each.loop.call_soon_threadsafe(_tell, each.done, own_outcomes)
 
     def _opened(self) -> Writer:
-        return Writer(self._connection, self._topic, patience_s=self._patience_s, meant=self._meant)
+        return Writer(self._connection, self._topic, patience_s=self._patience_s, expected_id=self._expected_id)
 
     def _waiting_jobs(self) -> list[_WriteJob]:
         """All jobs that have come, once there is one."""
@@ -126,7 +126,7 @@ class Writes:
         except LastwordError as failure:
             return [failure] * len(writes)
         except Exception as surprise:
-            # The thread must go on: otherwise every later write would wait for ever.
+            # The thread must keep running: otherwise every later write would wait for ever.
             return [LastwordError(f"{type(surprise).__name__}: {surprise}")] * len(writes)
 
 

@@ -23,7 +23,7 @@ _ACTS = (
     f"{_LOGICAL}InsertIntoDir",
     f"{_LOGICAL}ScriptTransformation",
 )
-# Commands that only give information. Beside each the method that gives the query inside it, if there is one.
+# Commands that only give information, each with the method for the query inside it; empty without a query.
 _INFORMATIONAL = {
     **dict.fromkeys(("ShowTables", "ShowColumns", "ShowFunctions", "DescribeFunction"), ""),
     **dict.fromkeys(("DescribeRelation", "DescribeRelationJsonCommand", "DescribeColumn"), ""),

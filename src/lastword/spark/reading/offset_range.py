@@ -43,9 +43,9 @@ def captured_range(connection: Connection, topic: str, at: At = None) -> OffsetR
     first, last = log_bounds(connection, topic)
     if at is None:
         return OffsetRange(topic=topic, start=first, stop=last)
-    asked = _position(connection, topic, at, last)
-    refuse_unknown_partitions(topic, asked, last)
-    for partition, offset in asked.items():
+    requested = _position(connection, topic, at, last)
+    refuse_unknown_partitions(topic, requested, last)
+    for partition, offset in requested.items():
         if offset > last[partition]:
             raise BadInput(
                 f"{topic}[{partition}] ends at {last[partition]}, so the position {partition}:{offset} is not there "
@@ -57,7 +57,7 @@ def captured_range(connection: Connection, topic: str, at: At = None) -> OffsetR
                 f"ask for {partition}:{first[partition]} or later"
             )
     # A partition that a position does not name has not been read.
-    stop = Position({partition: max(asked.get(partition, 0), first[partition]) for partition in last})
+    stop = Position({partition: max(requested.get(partition, 0), first[partition]) for partition in last})
     past = frozenset(p for p in last if first[p] < stop[p] < last[p])
     return OffsetRange(topic=topic, start=first, stop=stop, past=past)
 
@@ -69,7 +69,7 @@ def _position(connection: Connection, topic: str, at: Position | datetime | str,
         return last if at == "latest" else Position.parse(at)
     if at.tzinfo is None:
         raise BadInput(f"the moment {at.isoformat()} has no time zone: add one, such as +00:00")
-    # Up, because a record of the millisecond that has begun lies before the moment.
+    # Rounded up, because a record of the millisecond that has begun is before the moment.
     moment_ms = ceil(at.timestamp() * 1000)
     if moment_ms < 0:
         raise BadInput(f"the moment {at.isoformat()} is before 1970, and so before every record: give a later one")

@@ -43,9 +43,9 @@ def read_changes(spark: SparkSession, topic: str, *, after: Position | str | Non
     if after is None:
         begins = dict(last)
     else:
-        asked = Position.parse(after) if isinstance(after, str) else after
-        refuse_unknown_partitions(topic, asked, last)
-        begins = {p: begin_of(topic, p, first[p], last[p], asked) for p in last}
+        start = Position.parse(after) if isinstance(after, str) else after
+        refuse_unknown_partitions(topic, start, last)
+        begins = {p: begin_of(topic, p, first[p], last[p], start) for p in last}
     reader = spark.readStream.format("kafka").options(**source_options(connection))
     reader = reader.option("subscribe", topic).option("startingOffsets", _offsets(topic, begins))
     return reader.load().select(*_COLUMNS)

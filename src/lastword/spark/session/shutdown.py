@@ -31,7 +31,7 @@ from lastword.spark.session.jvm_errors import JvmErrors
 # The JVM takes well under a second to end; the first one on a machine also writes its class archive.
 _PATIENCE_S = 15.0
 _ARCHIVE_PATIENCE_S = 120.0
-# After Ctrl-C nobody wants to wait.
+# After Ctrl-C the end must be quick.
 _INTERRUPTED_PATIENCE_S = 2.0
 
 _Handler = Callable[[int, FrameType | None], Any] | int | None
@@ -45,7 +45,7 @@ class _Life:
     errors: JvmErrors
     report: Callable[[str], None]
     scratch: Path | None  # a folder for files of the JVM, which goes with it
-    before: _Handler  # what Ctrl-C did before the session
+    before: _Handler  # the handler of Ctrl-C before the session
     owner: int
     process: subprocess.Popen[bytes] | None = None
     interrupted: bool = False
@@ -60,7 +60,7 @@ _life: _Life | None = None
 def stop(spark: SparkSession) -> None:
     """Ends the session and its JVM, and returns when the JVM is gone; another session may be made afterwards."""
     gateway = pyspark_private.gateway()
-    # A JVM that has died can't be asked to stop anything, and PySpark would warn of it.
+    # A dead JVM can't stop anything, and PySpark would print a warning.
     try:
         if gateway is not None and gateway.proc.poll() is None:
             with suppress(Py4JError, OSError):

@@ -42,7 +42,7 @@ def write_records(
     Kafka's Java producer can't be kept from creating a topic: `same` refuses to write to a topic that is gone, and
     raises if it was created meanwhile. A task waits at most `max_block_ms` for the topic, and for a partition of it.
     """
-    meant = same.before()
+    topic_id = same.before()
     blocking = {"max.block.ms": str(max_block_ms)}
     settings = {**_DEFAULTS, **blocking, **java_settings(connection).options, **_LAW}
     options = {f"kafka.{name}": value for name, value in settings.items()}
@@ -53,7 +53,7 @@ def write_records(
         if error is None:
             raise
         raise error from None
-    same.after(meant)
+    same.after(topic_id)
 
 
 def _translated(failure: str, topic: str) -> LastwordError | None:
