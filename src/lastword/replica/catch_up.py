@@ -1,6 +1,6 @@
 """How far a session is from ready: each partition has to reach the end that it had when the session began.
 
-Meanwhile compaction may take a record that is not read yet, because a later record of its key lies past the goal. So
+Meanwhile compaction may remove an unread record, because a later record of its key is past the goal. So
 goals that took long to reach are set once more, and the table is ready when it reaches the new goals.
 """
 

@@ -5,7 +5,7 @@ record of its key in a partition, so exactly the rows with an offset below the l
 left removes nothing more.
 
 No index leads to those rows, so a pass reads all of them. It runs in the thread that follows the topic, a slice at a
-time, and following goes on between two slices. After a pass it pauses for several times as long as the pass took,
+time, and following continues between two slices. After a pass it pauses for several times as long as the pass took,
 because on a busy topic the log start moves often. Until the next pass the `log_start` of a partition
 is behind its `topic_log_start`, and the table's status shows both.
 

@@ -115,7 +115,7 @@ class ReplicaFolder:
         """Whether the disk has space to open the current store and to continue."""
         logs = 0
         for log in self.current.glob("*.log") if self.current is not None else ():
-            # RocksDB may delete one at that moment.
+            # RocksDB may delete a log at any moment.
             with suppress(FileNotFoundError):
                 logs += log.stat().st_size
         # RocksDB writes the contents of its logs once more when it opens a store.

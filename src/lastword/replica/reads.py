@@ -1,7 +1,7 @@
 """The typed reads of a replica for other rooms: rows, counts and positions, never the store's own bytes.
 
-`Replica.ask` hands a `TableReads` to a function. It shows the store that is open at that moment, so a function that
-asks it several things gets answers from one store. It is good only within that call; a `RowListing` may be kept.
+`Replica.ask` hands a `TableReads` to a function. It shows the store that is open at that moment, so all answers to
+the function come from one store. Use it only within that call; a `RowListing` may be kept.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The state of a replica, in words that its owner can act on.
 
 connecting    no cluster answers, or the topic is not there; the replica keeps trying
-catching-up   building, reading what it has not seen, or sweeping
+catching-up   building, reading unread records, or sweeping
 ready         every partition has reached the end that the topic had when the replica connected
 rebuilding    its store was damaged and is rebuilt from Kafka; no rows are shown until the new store is right
 failed        the replica can't continue; `why` says what to do, and whether it tries again by itself

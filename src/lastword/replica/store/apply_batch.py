@@ -5,7 +5,7 @@ partitions (partitions were added, or a writer has another partitioner) takes th
 its own row, a tombstone removes only that of its own partition, and the row with the later (timestamp, partition) is
 shown (`core.split_keys`), so that every replica gives the same answer whatever the order of arrival.
 
-Newest-per-key stands here and in `building.newest_rows`, because the two start from different things. Here a batch of
+Newest-per-key is both here and in `building.newest_rows`, because the two start from different things. Here a batch of
 records meets rows on disk, with their counts, hidden rows and last good values. There an empty store is filled from
 columns of millions of records, and no row is looked up.
 """
