@@ -154,7 +154,7 @@ def test_up_after_everything_was_killed_says_it_recovered_and_has_the_whole_tabl
 
     # Twice is once, in the foreground too, and `down` ends it.
     assert "ready: table user-profiles with 10 rows at" in house("up", "--cluster-only", "--detach")
-    assert "was running already and goes on running" in house("up", "--cluster-only")
+    assert "was running already and keeps running" in house("up", "--cluster-only")
     assert house("status").splitlines()[1].split()[:3] == ["broker", "1", "running"]
     assert house("down") == "1 broker(s) stopped\n"
     assert house("down") == f"nothing was running in {house.home}\n"

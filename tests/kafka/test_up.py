@@ -190,7 +190,7 @@ def test_every_command_that_up_suggests_works(house: House) -> None:
     run_all_suggested(house, is_locked=False)
 
 
-GOES_ON = "cluster default goes on running: it was not started by  lastword up ; stop it with  lastword broker stop\n"
+GOES_ON = "cluster default keeps running: it was not started by  lastword up ; stop it with  lastword broker stop\n"
 
 
 def test_locked_every_suggested_command_works_and_down_leaves_the_cluster_that_ran_before(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ class UserLine(Struct, frozen=True):
 
 
 class LastExit(Struct, frozen=True):
-    """The last end of a part. `said` is its last line of error, `told` is all of it in words."""
+    """The last end of a part. `said` is the last line of its error output, `told` a sentence with all of this."""
 
     at: int  # in ms
     code: int | None

@@ -18,7 +18,7 @@ def note(line: str) -> None:
 
 
 def print_line(line: bytes) -> None:
-    """A line of data as it is, whatever its encoding."""
+    """Prints a line of data unchanged, in any encoding."""
     sys.stdout.buffer.write(line + b"\n")
 
 

@@ -1,7 +1,7 @@
 """The supervisor: a process that keeps the parts running, with a stand-by process that takes over if it is killed.
 
-The process that holds the lock supervises; the stand-by waits for the lock. Neither stops a part: the command that
-does not want the parts any more stops them, once the supervisor is gone (`control`). It is run as
+The process that holds the lock supervises; the stand-by waits for the lock. Neither stops a part: a command such as
+`lastword down` ends the supervisor and then stops the parts (`control`). The supervisor is run as
 `python -m lastword.up.supervisor FOLDER`.
 """
 
@@ -64,7 +64,7 @@ class Supervisor:
             try:
                 keeper.look()
             except OSError as failure:
-                # For example a full disk: parts that run must go on running.
+                # For example a full disk: parts that run must keep running.
                 print(f"lastword: {failure}", file=sys.stderr, flush=True)
                 time.sleep(_AFTER_FAILURE_S)
 

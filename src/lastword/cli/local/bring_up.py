@@ -38,7 +38,7 @@ class Everything:
         self._progress = ProgressLine()
         self._cluster = this_machine.local_cluster(cluster_choice.DEFAULT_CLUSTER, self._progress.line)
         self._upkeep = this_machine.upkeep(self._progress)
-        # Whatever makes the parts end with this process.
+        # The claim of this process on the parts: they end when it is closed.
         self._ownership = ExitStack()
         self._is_ours = False
         self._is_ready = False
@@ -54,7 +54,7 @@ class Everything:
                     print("\nCtrl-C ends it all.", flush=True)
                     self._attend()
                 else:
-                    print("\nIt was running already and goes on running; end it with  lastword down")
+                    print("\nIt was running already and keeps running; end it with  lastword down")
             except BaseException as reason:
                 if self._is_ours:
                     self._end_ours()
@@ -64,7 +64,7 @@ class Everything:
 
     def end(self) -> None:
         """Ends the parts, then the cluster if an `up` started it, and says what ran."""
-        # Where nothing was ever started, nothing is made.
+        # Without a folder nothing was ever started, and `turn` would make the folder.
         with self._upkeep.turn() if self._upkeep.folder.is_dir() else nullcontext():
             ended = self._upkeep.end(self._after_end_of)
             stopped = self._cluster.stop() if self._upkeep.wanted.ends_cluster else ()
@@ -83,7 +83,7 @@ class Everything:
             )
         if runs_on:
             print(
-                f"cluster {self._cluster.name} goes on running: it was not started by  lastword up ; stop it with  "
+                f"cluster {self._cluster.name} keeps running: it was not started by  lastword up ; stop it with  "
                 "lastword broker stop"
             )
 
@@ -106,7 +106,7 @@ class Everything:
             rows = self._make_topics(plan)
             if args.begin is not None:
                 self._begin_at(args.begin, plan)
-            # What runs in another's foreground stays his, also with other choices.
+            # Parts of an `up` in another foreground still belong to it, even with other choices.
             is_owned = self._upkeep.is_owned if is_running else self._is_ours
             scenario = self._scenario(choices)
             self._upkeep.start(desired_state(self._cluster, scenario, is_owned=is_owned), _environment())
@@ -121,7 +121,7 @@ class Everything:
         print_try(scenario.suggestions())
 
     def _choices(self, args: argparse.Namespace) -> Choices:
-        """What this run should be like; BadInput when its HTTP port is another's."""
+        """The choices of this run; BadInput if another process has its HTTP port."""
         from lastword.processes.ports import PortPicker, await_free
         from lastword.teams.parts import SERVE, Choices
 
@@ -165,7 +165,7 @@ class Everything:
         return TeamsScenario(choices, self._tokens(), profiles=TABLE)
 
     def _begin_at(self, choice: Choice, plan: Pipeline) -> None:
-        """Once, and not at each start of the pipeline: that would pass over what expires later."""
+        """Once, and not at each start of the pipeline: a later start would skip records that expired meanwhile."""
         from lastword.pipeline.running.takeover import new_owner, take_over
 
         taken = take_over(self._cluster.connection, plan, owner=new_owner(), choice=choice)
@@ -173,7 +173,7 @@ class Everything:
             self._report(line)
 
     def _attend(self) -> None:
-        """Tells what ends and is started again; returns when another command has ended it all."""
+        """Reports ends and restarts until another command stops everything."""
         from lastword.up.control import Ends
 
         ends = Ends(self._upkeep)
@@ -189,7 +189,7 @@ class Everything:
         note(line)
 
     def _end_ours(self) -> None:
-        # It takes a bounded time, and half an end would leave the other half running.
+        # The end takes a bounded time, and an interrupted end would leave some parts running.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         self._progress.clear()
@@ -214,7 +214,7 @@ def tell_start(began: Started) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """For the parts: our own, but for what names another cluster, and with the home as we see it from here."""
+    """For the parts: this process's variables with absolute folders, except those that name another cluster."""
     home = default_home()
     own = {name: text for name, text in os.environ.items() if name not in _OTHER_CLUSTERS}
     return {**own, "LASTWORD_HOME": str(home), "LASTWORD_JARS": str(default_jars(home))}

@@ -1,4 +1,4 @@
-"""What `up` suggests to try: commands that work as they are printed, in the shell from which `up` was run."""
+"""The commands that `up` suggests: as printed, they work in the shell from which `up` was run."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def try_lines(commands: Commands, program: str) -> list[str]:
 
 def print_try(commands: Commands) -> None:
     home = os.environ.get("LASTWORD_HOME")
-    # It may have been set for this command alone, and the next ones would look in the usual home.
+    # The variable may be set for this command alone: then the next commands would use the usual home.
     of_home = {f"export LASTWORD_HOME={quote(home)}": "for the commands below, in a new shell too"} if home else {}
     print("\nTry:")
     print("\n".join(try_lines({**of_home, **commands}, _program())), flush=True)
 
 
 def _program() -> str:
-    """How this program is run from here: by its name where the shell finds it, else by its path."""
+    """The command for this program: its name if the shell finds it, else its path."""
     own = Path(sys.argv[0])
     if own.name == "__main__.py":
         return f"{quote(sys.executable)} -m lastword"

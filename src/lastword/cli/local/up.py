@@ -1,4 +1,4 @@
-"""The verbs `up`, `down` and `status`: the local cluster and all that runs on it, as one thing."""
+"""The verbs `up`, `down` and `status`: the local cluster and everything that runs on it, as one thing."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def parser(verb: str) -> argparse.ArgumentParser:
     if verb == "down":
         return options.verb_parser(
             verb,
-            "Ends what `up` started: the pipeline after its commit, the cluster last. A cluster that ran before goes "
-            "on running. The data is kept.",
+            "Stops what `up` started: the pipeline after its commit, the cluster last. A cluster that ran before keeps "
+            "running. The data is kept.",
             "lastword down",
             down,
         )
     made = options.verb_parser(
         verb,
-        "What runs, since when, how often it was started again and why, and where its log is. Exit code 3 if the "
+        "Every part: whether it runs, since when, how often it was restarted and why, and its log. Exit code 3 if the "
         "cluster does not run, 1 if another part does not.",
         "lastword status",
         status,
@@ -48,22 +48,23 @@ def parser(verb: str) -> argparse.ArgumentParser:
 def _up_parser() -> argparse.ArgumentParser:
     made = options.verb_parser(
         "up",
-        f"Runs it all: the local cluster with the table {TABLE}, generated users, the pipeline of the fifteen teams on "
-        "Spark, and HTTP over their tables. A part that dies is started again. Runs until Ctrl-C, which ends it all.",
+        f"Runs everything: the local cluster with the table {TABLE}, generated users, the pipeline of the fifteen "
+        "teams on Spark, and HTTP over their tables. A part that dies is restarted. Runs until Ctrl-C, which stops "
+        "everything.",
         "lastword up --detach\nlastword status\nlastword up --cluster-only",
         up,
     )
     count = options.count_argument
-    made.add_argument("--detach", action="store_true", help="return when ready; `lastword down` ends it")
-    made.add_argument(
-        "--cluster-only", action="store_true", help=f"only the cluster with {TABLE}; so it is without pyspark, too"
-    )
+    made.add_argument("--detach", action="store_true", help="return when ready; `lastword down` stops everything")
+    made.add_argument("--cluster-only", action="store_true", help=f"only the cluster with {TABLE}, as without pyspark")
     made.add_argument("--port", type=count, metavar="P", help="Kafka's; default 9092; 0: a free one")
-    made.add_argument("--http-port", type=count, metavar="P", help="default 8090, or that of last time; 0: a free one")
+    made.add_argument(
+        "--http-port", type=count, metavar="P", help="default 8090, or the port of the last run; 0: a free one"
+    )
     made.add_argument(
         "--secure",
         action="store_true",
-        help="a cluster that lets in only who has a password and a right, and HTTP that asks for a token (set once)",
+        help="a cluster that asks for passwords and checks rights, and HTTP that asks for a token (set once)",
     )
     made.add_argument("--tls", action="store_true", help="with --secure: Kafka over TLS, with certificates made for it")
     made.add_argument("--rate", type=count, metavar="N", help="generated users a second (default 50)")
@@ -83,7 +84,7 @@ def up(args: argparse.Namespace) -> int:
         note("pyspark is not installed, so only the cluster is started: pip install 'lastword[spark]'  for the rest")
         args.cluster_only = True
     if not args.detach:
-        # Like Ctrl-C, at any moment: what is ours must be ended in order.
+        # These signals end `up` as Ctrl-C does: the parts that it started must be stopped in order.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.default_int_handler)
     return _cluster_alone(args) if args.cluster_only else Everything().up(args)
@@ -106,7 +107,7 @@ def _cluster_alone(args: argparse.Namespace) -> int:
         began = _make_ready(cluster, args)
         if not began.started:
             stop = "lastword down" if upkeep.wanted.ends_cluster else "lastword broker stop"
-            print(f"\nThe cluster was running already and goes on running; stop it with  {stop}")
+            print(f"\nThe cluster was running already and keeps running; stop it with  {stop}")
             return 0
         try:
             print("\nCtrl-C stops it.", flush=True)

@@ -1,4 +1,4 @@
-"""The verb `status`: every part that should run, and how it has fared."""
+"""The verb `status`: the state of every part."""
 
 from __future__ import annotations
 

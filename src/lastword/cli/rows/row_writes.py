@@ -165,7 +165,7 @@ def _opened(name: str) -> AbstractContextManager[BinaryIO]:
 
 
 def _share_read(file: BinaryIO, size: int) -> float | None:
-    """How much of a file has been read, from 0 to 1; None for a pipe, whose length is unknown."""
+    """The part of a file that has been read, from 0 to 1; None for a pipe, whose length is unknown."""
     return min(1.0, file.tell() / size) if size else None
 
 

@@ -42,7 +42,7 @@ def not_found(args: argparse.Namespace, connection: Connection, key: bytes, prog
 
 
 def warn_of_split_keys(topic: str, folded: FoldedTable, codec: Codec) -> None:
-    """Warns of keys in two partitions: the row that counts may not be the one that its writers meant."""
+    """Warns of keys in two partitions: the table shows one of the two rows, and maybe not the expected one."""
     advice = (
         "partitions were added, or writers use different partitioners: let every writer use murmur2 (Java's; "
         "partitioner=murmur2_random in librdkafka) and copy the table into a new topic with  "

@@ -94,7 +94,7 @@ def _add_describe(subs: options.Subs[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="show every setting (default: those of compaction, and those that were changed)",
+        help="show every setting (default: settings of compaction, and changed settings)",
     )
     options.add_json(parser)
 

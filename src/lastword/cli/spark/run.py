@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from lastword.pipeline.plan.plan import Pipeline
     from lastword.pipeline.plan.plan_file import PlanFile
 
-# A local master allows no failure of a task unless it says how many; one may fail because another attempt runs.
+# A local master allows a task no failed attempt unless its name has a number, and an attempt may fail because another
+# attempt runs.
 _LOCAL_MASTER = "local[*,4]"
 
 _EXAMPLE = """\
@@ -124,7 +125,7 @@ class _StatusLine:
         )
 
     def end(self) -> None:
-        """Prints the tables as they are at the end."""
+        """Prints the final rows of the tables."""
         self._progress.clear()
         if self._as_json or self._last is None:
             return

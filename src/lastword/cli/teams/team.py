@@ -15,7 +15,7 @@ def parser(verb: str) -> argparse.ArgumentParser:
     made = options.verb_parser(
         verb,
         "Outside teams: programs in any language that read new_users, write actions and keep their counters in "
-        "team_stats, each with an account of its own.",
+        "team_stats. Each team has its own account.",
         "lastword team add team-16",
     )
     subs = made.add_subparsers(required=True, metavar="ACTION")
@@ -46,7 +46,7 @@ def add(args: argparse.Namespace) -> int:
     if "sasl.username" not in connection.properties:
         raise BadInput(
             f"{connection.bootstrap_servers} was reached without a password, so a team needs no account there: any "
-            "program may take part; start one that asks with  lastword up --secure"
+            "program may take part; start a cluster with passwords with  lastword up --secure"
         )
     # An outside team restores its counters from team_stats, so it may read that topic too.
     rights = Rights(read=("new_users", "team_stats"), write=("actions", "team_stats"), groups=(args.name,))
@@ -72,9 +72,9 @@ def add(args: argparse.Namespace) -> int:
 
 
 def _refuse_taken(name: str) -> None:
-    """The group of a team's name must be nobody else's: not the pipeline's, and not an inside team's."""
+    """Refuses a name whose group the pipeline, an inside team or lastword uses."""
     from lastword.teams.parts import pipeline
 
     plan = pipeline()
     if name == plan.app or name.startswith("lastword") or name in {rule.name for rule in plan.rules}:
-        raise BadInput(f"team name {name!r}: the pipeline {plan.app} and its teams, or lastword, have it: take another")
+        raise BadInput(f"team name {name!r} is used by the pipeline {plan.app}, its teams or lastword: choose another")

@@ -1,4 +1,4 @@
-"""The topics of the board: those that it reads, and the compacted topic for its counts."""
+"""The topics of the board: the topics that it reads, and the compacted topic for its counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A topic that is counted: followed from the end of its count, and told apart from a later topic of the same name.
+"""A counted topic: followed from the end of its count, and never mistaken for a later topic of the same name.
 
 `serve` may have a replica of `team_stats`, too, but the board reads the topic itself. A replica gives changes of rows,
 and the board counts records. A record without a key is refused by the board, and changes no row. For a key in two

@@ -1,7 +1,7 @@
 """The fold of both topics: exact counts for each source partition, the newest numbers of each team, refusals.
 
 A count belongs to a position: all records of its partition before `next_offset` are in it, each once. A process that
-has both can go on from there; a process with older counts can fold the records since then again.
+has both can continue from there; a process with older counts can fold the records since then again.
 """
 
 from __future__ import annotations
