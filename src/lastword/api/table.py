@@ -39,7 +39,7 @@ class Table:
         value: str = "json",
         replicas: Path | None = None,
     ) -> None:
-        """`replicas` is the folder of replicas without a folder of their own; by default it is in the home."""
+        """`replicas` is the folder for replicas that are given no folder; by default it is in the home."""
         self.topic = topic
         self._connection = connection
         self._key_codec = codec_named(key)

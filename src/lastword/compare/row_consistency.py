@@ -6,7 +6,7 @@ when it is read up to two points between those positions. The law says: the live
 highest offset there, and `core.split_keys` chooses the shown row. It follows:
 
     the same partition, offset one record: other content is never right
-    two offsets, one partition the side with the lower one must not have read the higher one
+    two offsets, one partition the side with the lower offset must not have read the higher one
     a row and none             a put that the side without it has not read, or a delete that the side with it has not
     two partitions             the side with the earlier row must not have read the later one, or have read that it is
                                gone, which the other then has not

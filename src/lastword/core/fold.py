@@ -12,8 +12,8 @@ def fold(records: Iterable[Record]) -> dict[bytes, Record]:
     """The newest record of every live key: within a partition the highest offset wins and a null value removes.
 
     A key with live records in two partitions (partitions were added, or another partitioner wrote) shows the one
-    with the later (timestamp, partition), so that every reader gives the same answer. Records without a key, and
-    the order in which the partitions arrive, change nothing.
+    with the later (timestamp, partition), so that every reader gives the same answer. Records without a key change
+    nothing; neither does the order in which the partitions arrive.
     """
     newest: dict[tuple[int, bytes], Record] = {}
     for record in records:

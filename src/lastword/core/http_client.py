@@ -57,7 +57,7 @@ class Address:
         if parts.scheme not in ("http", "https") or not host or path is None or port == 0:
             raise BadInput(f"{text!r} is no address of a server: {_LIKE}")
         if parts.query or parts.fragment or parts.username is not None or not text.isascii():
-            # The text itself is not shown: there may be a password in it.
+            # The message leaves the text out: it may hold a password.
             extra = "a user, a password, a ?query, a #fragment or a letter outside ASCII"
             raise BadInput(f"the address of {host} has {extra}: {_LIKE}")
         return cls(

@@ -1,7 +1,7 @@
 """Rates over the last ten seconds, by the clock of the caller.
 
-There are two kinds. A counter that somebody looks at has a rate between two looks (`RecentSamples`). Events that are
-counted when they happen have no looks: their rate must fall to 0 while nothing happens (`EventRate`).
+A counter that is read from time to time has a rate between two readings (`RecentSamples`). Events that are counted as
+they happen have no readings: their rate must fall to 0 while nothing happens (`EventRate`).
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def parse_lock(name: str, text: str) -> JarLock:
 
 
 def committed_lock(package: str, name: str) -> JarLock:
-    """The lock NAME.lock that lies in a package of lastword's."""
+    """The lock NAME.lock in a package of lastword."""
     return parse_lock(name, resources.files(package).joinpath(f"{name}.lock").read_text(encoding="utf-8"))
 
 

@@ -1,6 +1,6 @@
 """A background loop: a named thread that works until it is stopped.
 
-A thread that ends in another way is not one of these: at the end of its queue (`serve/http/access_log.py`,
+Threads that end in another way don't use this: at the end of a queue (`serve/http/access_log.py`,
 `serve/tables/writes.py`), after one piece of work (`kafka/topics/topic_snapshot.py`,
 `serve/cluster/topic_compactions.py`), or with its replica and its store (`replica/following.py`).
 """

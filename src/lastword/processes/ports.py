@@ -1,4 +1,4 @@
-"""Ports on loopback: whether one is free, and free ones to take."""
+"""Ports on loopback: whether a port is free, and choosing free ports."""
 
 from __future__ import annotations
 

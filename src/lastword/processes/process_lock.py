@@ -91,7 +91,7 @@ def end_process(files: ProcessFiles, patience_s: float) -> bool:
         wait_until_ended(files, 5)
         return False
     if signalled is not None:
-        # Its children, if it had no time to end them itself.
+        # The children of the process, if it had no time to end them itself.
         end_group(signalled)
     return True
 

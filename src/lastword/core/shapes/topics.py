@@ -50,7 +50,7 @@ class TopicCensus(Struct, frozen=True, kw_only=True):
 
 
 class TopicSize(Struct, frozen=True, kw_only=True):
-    """What a topic held; null where it is not known."""
+    """The size of a topic; null while unknown."""
 
     bytes: Count | None
     records: Count | None
