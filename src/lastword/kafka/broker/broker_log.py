@@ -45,7 +45,7 @@ def refused_setting(lines: Sequence[str]) -> str | None:
 
 
 def cut_off(lines: Iterable[str]) -> list[str]:
-    """What the broker removed from its logs as it recovered them, each as `PARTITION from offset N on`."""
+    """The records that the broker removed when it recovered its logs, each as `PARTITION from offset N on`."""
     cuts: dict[str, int] = {}
     for line in lines:
         if found := _CUT_OFF.search(line):

@@ -151,7 +151,7 @@ class ClusterStart:
         self.launch(commands)
 
     def _undo(self, known: ClusterSpec | None, stopped: list[BrokerSpec], formatted: list[NodeFiles]) -> None:
-        """After a failed start: stops what it started, and describes the cluster as before."""
+        """After a failed start: stops the brokers that it started, and restores the description of the cluster."""
         files = {broker.node_id: node_files(self.folder, broker) for broker in stopped}
         running = {node_id: each for node_id, each in files.items() if is_running(each)}
         stop_brokers(running, _STOP_AFTER_FAILURE_S, report=lambda _line: None)

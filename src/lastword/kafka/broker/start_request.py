@@ -28,7 +28,7 @@ _SECURITY_WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class StartRequest:
-    """What a start asks for; None for what stays as it was. Port 0 asks for free ports."""
+    """What a start asks for; None keeps the value of the last start. Port 0 asks for free ports."""
 
     brokers: int | None = None
     port: int | None = None
@@ -37,7 +37,7 @@ class StartRequest:
 
 
 def requested_spec(name: str, folder: Path, known: ClusterSpec | None, request: StartRequest) -> ClusterSpec:
-    """The cluster as requested; BadInput for what can't be, or can't change. `known` is the cluster of the last start.
+    """The requested cluster; BadInput if it is impossible, or changes a fixed value. `known` is that of the last start.
 
     `folder` is the folder of the cluster, where running brokers hold their locks.
     """

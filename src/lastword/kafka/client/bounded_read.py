@@ -32,7 +32,7 @@ Run = tuple[int, list[Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class ReadBounds:
-    """What a bounded read covers: for each partition its first offset, and the offset that it ends before."""
+    """The part of a log that a bounded read covers: by partition the first offset, and the offset after the last."""
 
     begins: dict[int, int]
     ends: dict[int, int]
@@ -81,7 +81,7 @@ def bounded(
 
 def _runs_before_ends(messages: list[Any], topic: str, ends: dict[int, int], pending: dict[int, int]) -> list[Run]:
     """The records before the ends; partitions that have reached their end are removed from `pending`."""
-    # By map and groupby, which call the client's methods without a step of ours for each record.
+    # With map and groupby usually no line of Python runs for each record.
     notices = [m for m in messages if m.error() is not None] if any(map(MESSAGE.error, messages)) else []
     records = [m for m in messages if m.error() is None] if notices else messages
     runs = []
@@ -92,7 +92,7 @@ def _runs_before_ends(messages: list[Any], topic: str, ends: dict[int, int], pen
             run = [m for m in run if m.offset() < end]
         if run:
             runs.append((partition, run))
-    # After the records: those of a partition come before the notice of its end.
+    # After the records: the notice of a partition's end comes after its records.
     for notice in notices:
         is_end = not is_record(notice, topic) and notice.error().code() == KafkaError._PARTITION_EOF
         if is_end and notice.offset() >= ends.get(notice.partition(), 0):

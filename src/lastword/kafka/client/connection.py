@@ -66,7 +66,7 @@ class Connection:
         return _client(Producer, self.producer_settings(**settings))
 
     def producer_settings(self, **settings: Any) -> dict[str, Any]:
-        """All that `producer` gives its client."""
+        """All settings that `producer` gives its client."""
         return self._settings({"linger.ms": 5, **_PRODUCER, **_dotted(settings)})
 
     def consumer(self, **settings: Any) -> Consumer:
@@ -74,7 +74,7 @@ class Connection:
         return _client(Consumer, self.consumer_settings(**settings))
 
     def consumer_settings(self, **settings: Any) -> dict[str, Any]:
-        """All that `consumer` gives its client."""
+        """All settings that `consumer` gives its client."""
         return self._settings(
             {
                 "group.id": "lastword",
@@ -158,7 +158,7 @@ class Connection:
 
 
 def _advice_on_rejection(error: KafkaError) -> str | None:
-    """None for an error that is no rejection."""
+    """The advice for a rejected login; None for other errors."""
     if error.code() == KafkaError._AUTHENTICATION:
         return "the user or the password is wrong: check sasl.username, sasl.password and sasl.mechanism in --config"
     if error.code() == KafkaError._SSL:
@@ -195,7 +195,7 @@ def _reason(failure: KafkaException) -> str:
 
 
 def _refusal(bootstrap_servers: str) -> str | None:
-    """Why no address can ever answer (refused, unknown host); None if one of them might."""
+    """Why no address can answer (refused, unknown host); None if an address may still answer."""
     reasons = []
     for address in bootstrap_servers.split(","):
         host, _, port = address.strip().rpartition(":") if ":" in address else (address.strip(), "", "9092")

@@ -1,4 +1,4 @@
-"""Consumer groups as they are now: how many members each has, and how far it has committed a topic."""
+"""The present state of consumer groups: how many members each has, and how far it has committed a topic."""
 
 from __future__ import annotations
 

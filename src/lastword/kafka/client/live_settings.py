@@ -62,7 +62,7 @@ def settings_now(admin: AdminClient, topic: str) -> dict[str, SettingNow]:
 
 
 def settings_of(entries: Mapping[str, Any]) -> dict[str, SettingNow]:
-    """What the cluster answered about a topic's settings, by name."""
+    """A topic's settings in the cluster's answer, by name."""
     return {
         name: SettingNow(value=entry.value or "", comes_from=_origin(entry.source))
         for name, entry in sorted(entries.items())
@@ -95,7 +95,7 @@ def broker_settings(admin: AdminClient, brokers: Iterable[int]) -> dict[int, dic
 
 
 class TopicNow(NamedTuple):
-    identity: str  # differs from that of a later topic of the same name
+    identity: str  # a later topic of the same name has another one
     partitions: int
 
 

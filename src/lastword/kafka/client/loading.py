@@ -172,7 +172,7 @@ def _batch_bytes(admin: AdminClient, topic: str) -> int:
 
 
 def _flush(producer: Producer, timeout_s: float, look: Callable[[], None]) -> None:
-    """Sends what is queued; looks at the topic first, and again about once a second."""
+    """Sends the queued records; checks the topic first, and again about once a second."""
     give_up_at = time.monotonic() + timeout_s
     while len(producer) and time.monotonic() < give_up_at:
         look()

@@ -68,7 +68,7 @@ class ReadQueue:
     batch: int = BATCH
 
     def settings(self) -> dict[str, Any]:
-        # A fetch begins while there is room, and comes on top of what is queued: so it is small beside the queue.
+        # A fetch begins while the queue has room, and may then exceed it: so a fetch is small beside the queue.
         fetch_bytes = min(_BULK["fetch_message_max_bytes"], max(64 * 1024, self.kbytes * 1024 // 32))
         return {
             **_BULK,
@@ -250,7 +250,7 @@ def _follow_added_partitions(connection: Connection, consumer: Consumer, topic: 
 
 
 def _records(runs: list[Run]) -> list[Record]:
-    """The messages as records, by map, which calls the client's methods without a step of ours for each one."""
+    """The messages as records. With map no line of Python runs for each message."""
     records: list[Record] = []
     for partition, messages in runs:
         keys, values = map(MESSAGE.key, messages), map(MESSAGE.value, messages)

@@ -36,7 +36,7 @@ _LONGEST_PAUSE_S = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionWork:
-    """What a cleaning has to do in a partition."""
+    """The work of a cleaning in a partition."""
 
     # The offset of an obsolete record that will be removed; None if only tombstones or records of a nudge can go.
     sign: int | None
@@ -46,7 +46,7 @@ class PartitionWork:
 
 @dataclass(frozen=True, kw_only=True)
 class CleaningResult:
-    """What a cleaning achieved."""
+    """The result of a cleaning."""
 
     # The partitions that the cleaner has cleaned.
     through: set[int]

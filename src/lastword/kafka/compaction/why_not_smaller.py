@@ -70,7 +70,7 @@ def cleaner_off(connection: Connection, admin: AdminClient, topic: str) -> dict[
 
 
 def why_nudge_is_left(topic: str, left_until_ms: Mapping[int, int]) -> list[str]:
-    """A sentence for each time after which another compaction removes what is left of a nudge."""
+    """A sentence for each time after which another compaction removes the remaining records of a nudge."""
     at_ms = now_ms()
     partitions: dict[str, list[int]] = {}
     for p, until_ms in sorted(left_until_ms.items()):
@@ -132,7 +132,7 @@ def _why_young(census: Census, lag_ms: int) -> str | None:
 def _open_transactions(connection: Connection, topic: str) -> dict[int, int]:
     """The offset at which an open transaction begins, for each partition that has one."""
     stable = log_bounds(connection, topic)[1]
-    # Named, because an admin client that nobody holds is closed before it has answered.
+    # In a variable, because an admin client without one is closed before it has answered.
     admin = connection.admin()
     high_watermarks = offsets(connection, admin, topic, stable, LATEST)
     return {p: offset for p, offset in stable.items() if offset < high_watermarks[p]}

@@ -210,7 +210,7 @@ _TOPIC = (
 
 TOPIC_SETTINGS = {setting.name: setting for setting in _TOPIC}
 
-# All that a 4.3 broker takes for a topic. The ones without an entry above reach the broker unchecked.
+# All settings that a 4.3 broker takes for a topic. Settings without an entry above reach the broker unchecked.
 KNOWN_TO_KAFKA = frozenset(TOPIC_SETTINGS) | {
     "compression.gzip.level",
     "compression.lz4.level",

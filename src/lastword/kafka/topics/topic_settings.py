@@ -48,7 +48,7 @@ def validated(settings: Mapping[str, str], *, present: Mapping[str, str] | None 
 
 
 def refuse_unknown(name: str) -> None:
-    """BadInput for a name that is no topic setting, with the nearest name that is."""
+    """BadInput for a name that is no topic setting, with the nearest topic setting."""
     if name in KNOWN_TO_KAFKA:
         return
     on_the_broker = CLEANER_SETTINGS.get(name)
