@@ -15,7 +15,7 @@ import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-# What a worker imports itself, and what our tasks need.
+# The modules that a worker imports itself, and those that lastword's tasks need.
 _NEEDED = ("pyspark.worker", "pyarrow.compute", "lastword.spark.writing.write_table", "lastword.kafka.client.reading")
 
 

@@ -127,7 +127,7 @@ def _nowhere() -> TextIO:
 
 
 def flush_output() -> None:
-    """Writes what is left now: at its end Python would print an error if the reader is gone."""
+    """Writes the rest of the output now: at exit Python would print an error if the reader is gone."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -139,7 +139,7 @@ def _our_turn(cache: Path, lock: JarLock, report: Callable[[str], None]) -> Iter
 
 
 def _mend(lock: JarLock, folder: Path, java: Java, report: Callable[[str], None]) -> None:
-    """Fetches what the folder lacks. Only with our turn: every other fetch in the cache is of a dead process."""
+    """Fetches the missing jars. Only under the lock: then other unfinished fetches are of dead processes."""
     for leftover in folder.parent.glob(".fetch-*"):
         # The Ivy of that fetch may still be writing; what can't be removed now is removed next time.
         shutil.rmtree(leftover, ignore_errors=True)

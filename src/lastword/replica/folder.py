@@ -152,7 +152,7 @@ class ReplicaFolder:
         return store
 
     def _places(self, kind: Literal["store", "building", "damaged"]) -> list[Path]:
-        # Only folders: somebody may have packed a damaged store into a file beside it.
+        # Only folders: a user may have packed a damaged store into a file beside it.
         return [p for p in self.path.glob(f"{kind}-*") if p.is_dir() and p.name.removeprefix(f"{kind}-").isdigit()]
 
     def _drop_damaged(self, but: Path | None = None) -> None:

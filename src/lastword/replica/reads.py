@@ -112,7 +112,7 @@ class TableReads(msgspec.Struct, frozen=True, gc=False):
         return starmap(stored_row, self._store.packed_rows(start, end))
 
     def listing(self) -> RowListing:
-        """All rows as they are now, for a reader who takes them a slice at a time."""
+        """All rows of this moment, for a reader who takes them a slice at a time."""
         return RowListing(self._store)
 
     def is_store_of(self, listing: RowListing) -> bool:

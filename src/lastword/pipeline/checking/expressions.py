@@ -91,7 +91,7 @@ _WORD = re.compile(r"\w+")
 _REPLACED = "org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable"
 # Texts that Spark turns into a date or time of now.
 _TIME_WORDS = ("now", "today", "yesterday", "tomorrow")
-# Such a text after its type: it becomes a time when it is parsed.
+# One of these words after the name of a type: the parser makes a time of it.
 _TIME_LITERAL = re.compile(rf"\b(?:date|timestamp(?:_ntz|_ltz)?)\s*'\s*(?:{'|'.join(_TIME_WORDS)})\b", re.IGNORECASE)
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 # The nodes whose second child is a regular expression.

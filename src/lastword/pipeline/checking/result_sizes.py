@@ -19,7 +19,7 @@ _LARGEST = 1_000_000
 _LENGTH = {"ArrayRepeat": 1, "FormatNumber": 1, "StringLPad": 1, "StringRPad": 1, "StringRepeat": 1, "StringSpace": 0}
 # The same functions for bytes.
 _LENGTH |= {"lpad": 1, "rpad": 1}
-# Where a negative number asks for as much as a positive one.
+# The same, for functions where a negative number asks for as much as a positive one.
 _PLACE = {"ArrayInsert": 1}
 _NUMBER = f"write a number up to {_LARGEST:,} there"
 

@@ -270,7 +270,7 @@ def _may_be_no_text(name: str) -> str:
 
 
 def _field(name: str) -> str:
-    """A field as it was parsed."""
+    """The column of a parsed field."""
     return f"{_PARSED}.{_name(name)}"
 
 

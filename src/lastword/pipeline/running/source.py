@@ -45,7 +45,7 @@ _QUEUE = ReadQueue(records=20_000, kbytes=16 * 1024, batch=1000)
 class BatchLimits:
     """How many records a batch has at most, and how many it may have as one task."""
 
-    # Of each partition. The tasks bound what is in memory.
+    # For each partition. The tasks bound the memory.
     partition_records: int = 100_000
     # Most of the cost of a small task does not depend on its records.
     one_task_records: int = 2_000

@@ -97,7 +97,7 @@ class ColumnFamily:
         return self._whole(entries, check, start, end, expected)
 
     def cursor(self) -> FamilyCursor:
-        """All entries as they are now, to be read from any key, any number of times."""
+        """All entries of this moment, to be read from any key, any number of times."""
         return FamilyCursor(self._raw.iter(), self._judge)
 
     @property

@@ -55,7 +55,7 @@ class Database:
 
     def close(self) -> None:
         for family in self._families:
-            # On a full disk this fails, and nothing is lost: what was committed is committed.
+            # On a full disk this fails, but no committed row is lost.
             with suppress(Exception):
                 family.close()
         # A handle keeps the database open, and its folder locked.

@@ -1,4 +1,4 @@
-"""Which files a store must have: RocksDB itself does not notice all that are missing.
+"""The files that a store must have: RocksDB itself does not notice every missing file.
 
 RocksDB notices a bad block and a missing table file. It does not notice that the newest part of its MANIFEST is gone,
 nor that a whole write-ahead log is: it then opens with some of the rows, beside a position that is past them. So the

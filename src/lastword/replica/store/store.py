@@ -158,13 +158,13 @@ class Store:
         return (unpack_row(key, raw) for key, raw in packed)
 
     def packed_rows(self, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
-        """The same as keys and packed rows; where all rows are read, StoreDamaged unless they are as many as `len`."""
+        """The same as keys and packed rows; StoreDamaged if all rows are read and their number is not `len`."""
         with self.database.turn:
             expected = len(self) if start == b"" and end is None else None
             return self.rows.items(start, end, expected=expected)
 
     def whole_cursor(self) -> tuple[FamilyCursor, Position, int]:
-        """A cursor over all rows as they are now, with their position and their number."""
+        """A cursor over all rows of this moment, with their position and their number."""
         with self.database.turn:
             return self.rows.cursor(), self.position, len(self)
 

@@ -68,7 +68,7 @@ def export_folder(path: Path, *, overwrite: bool) -> Iterator[ExportFolder]:
 
 
 def names_in(path: Path) -> list[str]:
-    """What the folder holds, nothing when it is not there; BadInput when it is no folder."""
+    """The names in the folder; empty without a folder, BadInput if the path is a file."""
     if path.exists() and not path.is_dir():
         raise BadInput(f"{path} is a file: an export is a folder, give another name")
     return sorted(child.name for child in path.iterdir()) if path.exists() else []

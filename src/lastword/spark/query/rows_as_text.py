@@ -58,7 +58,7 @@ def first_cells(rows: DataFrame, at_most: int) -> list[tuple[str | None, ...]]:
 
 
 def flat(rows: DataFrame, time_format: str) -> DataFrame:
-    """The rows with every value as text: what is nested as JSON, bytes in base64, times in the given form."""
+    """The rows with every value as text: nested values as JSON, bytes in base64, times in the given form."""
     places = _placed(rows)
     texts = [
         _text(F.col(place), column.dataType, time_format).alias(column.name)

@@ -46,7 +46,7 @@ class Statement:
 
     @property
     def is_informational(self) -> bool:
-        """Whether it only gives information (SHOW, DESCRIBE, EXPLAIN), and is no query itself."""
+        """Whether the statement only gives information (SHOW, DESCRIBE, EXPLAIN), and is no query itself."""
         return class_name(self.plan) in _INFORMATIONAL
 
     @property

@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 _WRITING = {
     # A field that is null is kept: without it the JSON would say that there is no such field.
     "ignoreNullFields": "false",
-    # All that a timestamp of Spark's has; by default its microseconds are cut off.
+    # With all digits of a timestamp of Spark: by default its microseconds are cut off.
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS][XXX]",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]",
 }

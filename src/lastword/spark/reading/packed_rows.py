@@ -56,7 +56,7 @@ def value_and_headers(row: bytes) -> tuple[bytes, Headers]:
 
 
 def payload_bytes(columns: Columns) -> int:
-    """What the values and headers of the records take."""
+    """The bytes of the values and headers of the records."""
     values = sum(len(value) for value in columns.values if value is not None)
     return values if columns.headers is None else values + sum(map(headers_size, columns.headers))
 

@@ -63,7 +63,7 @@ _AS_TEXT = {
     "ssl.certificate.location": "ssl.certificate.pem",
     "ssl.key.location": "ssl.key.pem",
 }
-# About the inside of librdkafka, or its log: the Java client needs none of these.
+# Settings of the inside of librdkafka, or of its log: the Java client needs none of these.
 _OURS_ALONE = (
     "allow.auto.create.topics",
     "api.version",
@@ -125,7 +125,7 @@ def java_settings(connection: Connection) -> JavaSettings:
 
 
 def portable(connection: Connection) -> Connection:
-    """The connection for a machine that has none of its TLS files: with their text, which librdkafka takes too."""
+    """The connection for a machine without its TLS files: with the text of the files, which librdkafka takes too."""
     properties: dict[str, str | int | float | bool] = {}
     for name, value in connection.properties.items():
         if text_name := _AS_TEXT.get(name):

@@ -111,7 +111,7 @@ def count_copy(count: PartitionCount) -> PartitionCount:
 
 
 def rows_of(tally: Tally, keys: Iterable[str]) -> dict[str, bytes]:
-    """The rows of a tally with these keys, as they are written."""
+    """The rows of a tally with these keys, in the form in which they are written."""
     return {key: msgspec.json.encode(_row(tally, key)) for key in sorted(keys)}
 
 
