@@ -7,7 +7,7 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from types import TracebackType
 
@@ -105,8 +105,8 @@ class WorkerPool:
 
     def _listen(self, number: int, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None  # noqa: S101
-        for line in process.stdout:
-            self._messages.put((number, msgspec.json.decode(line, type=WorkerMessage)))
+        for message in whole_messages(process.stdout):
+            self._messages.put((number, message))
         # A worker ends only after its owner.
         status = process.wait()
         how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
@@ -123,3 +123,10 @@ class WorkerPool:
             for pipe in filter(None, (process.stdin, process.stdout)):
                 with suppress(BrokenPipeError):
                     pipe.close()
+
+
+def whole_messages(lines: Iterable[bytes]) -> Iterator[WorkerMessage]:
+    """The messages of a worker, without one that is cut off because the worker was killed while it wrote."""
+    for line in lines:
+        if line.endswith(b"\n"):
+            yield msgspec.json.decode(line, type=WorkerMessage)
