@@ -48,6 +48,8 @@ def merged(task: MergeTask, passed: Callable[[int], None]) -> MergedRows:
                     del pieces
                     dropped.update(dropped_here)
                     writer.add(rows)
+                    # Before the next range is read.
+                    del rows
                     passed(rows_read)
             poison.update(writer.poison)
     return MergedRows(dropped=dropped, poison=poison)

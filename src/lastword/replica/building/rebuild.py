@@ -102,7 +102,7 @@ def _merges(
     blocks = [block for file in runs_files for run in read_index(Path(file)) for block in run]
     if not blocks:
         return []
-    most_bytes = room_within(memory_bytes // workers) // 2
+    most_bytes = room_within(memory_bytes // workers)
     row_files = [
         RowFile(file=str(folder / f"fold-{number}.rows"), ranges=ranges)
         for number, ranges in enumerate(files_of_ranges(blocks, most_bytes=most_bytes, workers=workers))

@@ -55,24 +55,10 @@ class RunsWriter:
         return len(self._runs)
 
     def add(self, rows: Mapping[bytes, bytes]) -> None:
-        keys, blocks = sorted(rows), list[Block]()
+        keys = sorted(rows)
         packed = [*map(rows.__getitem__, keys)]
-        mean_bytes = (sum(map(len, keys)) + sum(map(len, packed))) // max(1, len(keys))
-        step = max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // max(1, mean_bytes)))
-        for start in range(0, len(keys), step):
-            piece = keys[start : start + step], packed[start : start + step]
-            block = _encoder.encode(piece)
-            self._file.write(block)
-            blocks.append(
-                Block(
-                    first_key=keys[start],
-                    at=self._at,
-                    size=len(block),
-                    rows=len(piece[0]),
-                    checksum=zlib.crc32(block),
-                )
-            )
-            self._at += len(block)
+        steps = [slice(start, start + _BLOCK_ROWS) for start in range(0, len(keys), _BLOCK_ROWS)]
+        blocks = [self._written(piece) for step in steps for piece in _small_pieces(keys[step], packed[step])]
         if blocks:
             self._runs.append(blocks)
 
@@ -80,6 +66,13 @@ class RunsWriter:
         self._file.close()
         index = _encoder.encode(self._runs)
         _index_of(self._path).write_bytes(zlib.crc32(index).to_bytes(_CHECKSUM_BYTES) + index)
+
+    def _written(self, piece: Piece) -> Block:
+        keys, _ = piece
+        raw, at = _encoder.encode(piece), self._at
+        self._file.write(raw)
+        self._at += len(raw)
+        return Block(first_key=keys[0], at=at, size=len(raw), rows=len(keys), checksum=zlib.crc32(raw))
 
 
 class RunsReader:
@@ -119,6 +112,16 @@ class RunsReader:
                 keys, rows = keys[cut], rows[cut]
             if keys:
                 yield keys, rows
+
+
+def _small_pieces(keys: list[bytes], packed: list[bytes]) -> Iterator[Piece]:
+    """The rows in pieces that fit into a block; only a row that is larger alone makes a larger piece."""
+    if len(keys) > 1 and sum(map(len, keys)) + sum(map(len, packed)) > _BLOCK_BYTES:
+        middle = len(keys) // 2
+        yield from _small_pieces(keys[:middle], packed[:middle])
+        yield from _small_pieces(keys[middle:], packed[middle:])
+    else:
+        yield keys, packed
 
 
 def remove_runs(file: Path) -> None:
