@@ -251,8 +251,9 @@ def test_the_estimate_grows_with_keys_and_with_rows_that_grow_and_not_with_the_s
     for _ in range(100):
         fold_in(range(1), 1)
     assert newest.estimated_bytes() == pytest.approx(many, rel=0.1)
-    for _ in range(100):
-        fold_in(range(10_000), 2000)
+    assert not newest.is_run(8 * MB)
+    fold_in(range(10_000), 2000)
+    assert newest.is_run(8 * MB)
     assert newest.estimated_bytes() > 10_000 * 2000
 
 
