@@ -15,7 +15,7 @@ from lastword.replica.building.sorted_runs import RunsWriter
 from lastword.replica.building.tasks import Folded, FoldedPartition, FoldTask
 
 # The memory of a worker before it has read a record.
-_BARE_BYTES = 45 * 1024 * 1024
+BARE_BYTES = 45 * 1024 * 1024
 # The memory of a queued record in the client beside its bytes.
 _QUEUED_RECORD_BYTES = 450
 # A merge reads a part of each run at a time: larger logs make larger runs, where memory allows.
@@ -59,7 +59,7 @@ def folded(task: FoldTask, passed: Callable[[int, int], None]) -> Folded:
 def room_within(memory_bytes: int) -> int:
     """The memory for rows."""
     # A sixth is for the queue, and another sixth for memory that allocators can't give back.
-    return max(memory_bytes // 8, memory_bytes * 2 // 3 - _BARE_BYTES)
+    return max(memory_bytes // 8, memory_bytes * 2 // 3 - BARE_BYTES)
 
 
 def queue_within(memory_bytes: int) -> ReadQueue:

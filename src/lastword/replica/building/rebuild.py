@@ -17,7 +17,7 @@ from lastword.core.clock import now_ms
 from lastword.core.codecs import codec_named, readable_by
 from lastword.core.position import Position
 from lastword.kafka.client.connection import Connection
-from lastword.replica.building.fold import room_within
+from lastword.replica.building.fold import BARE_BYTES, room_within
 from lastword.replica.building.key_ranges import files_of_ranges
 from lastword.replica.building.sorted_runs import read_index, remove_runs
 from lastword.replica.building.tasks import Folded, FoldTask, MergedRows, MergeTask, Passed, PassedRows, RowFile
@@ -26,7 +26,8 @@ from lastword.replica.store.identity import Identity
 from lastword.replica.store.row_layout import PartitionState, partition_state_at
 from lastword.replica.store.store import Store
 
-# A merge by more workers than partitions needs this much memory for each.
+# More workers than two need this much memory for each; and more workers than partitions, which only merge, this much.
+_FOLD_MB = 64
 _MERGE_MB = 256
 
 
@@ -47,8 +48,9 @@ def build(
     store can't be built this way; the folder must then be deleted.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    shares = spread({p: stop[p] - start[p] for p in stop if start[p] < stop[p]}, usable_cpus())
-    memory_bytes = memory_mb * 1024 * 1024
+    to_read = {p: stop[p] - start[p] for p in stop if start[p] < stop[p]}
+    folding, workers = workers_for(len(to_read), memory_mb, usable_cpus())
+    shares, memory_bytes = spread(to_read, folding), memory_mb * 1024 * 1024
     folds = [
         FoldTask(
             bootstrap_servers=connection.bootstrap_servers,
@@ -57,13 +59,12 @@ def build(
             topic=identity.topic,
             start={p: start[p] for p in share},
             stop={p: stop[p] for p in share},
-            memory_bytes=memory_bytes // len(shares),
+            memory_bytes=max(0, memory_bytes - (workers - folding) * BARE_BYTES) // folding,
             runs_file=str(folder / f"fold-{number}.runs"),
         )
         for number, share in enumerate(shares)
     ]
-    workers = max(len(shares), min(usable_cpus(), memory_mb // _MERGE_MB)) if shares else 0
-    work = _BuildProgress(sum(stop[p] - start[p] for share in shares for p in share), progress)
+    work = _BuildProgress(sum(to_read.values()), progress)
     with WorkerPool(workers, identity.topic, stopping) as pool:
         folded = [result for result in pool.results(folds, work.note_read) if isinstance(result, Folded)]
         merges = _merges(folder, [fold.runs_file for fold in folds], identity, memory_bytes, workers)
@@ -77,6 +78,12 @@ def build(
     states = _states(start, stop, folded, merged)
     _take_over(folder, identity, [Path(each.file) for merge in merges for each in merge.row_files], states)
     return True
+
+
+def workers_for(partitions: int, memory_mb: int, cpus: int) -> tuple[int, int]:
+    """How many workers read partitions, and how many merge afterwards: the same ones, and perhaps more."""
+    folding = min(partitions, cpus, max(2, memory_mb // _FOLD_MB))
+    return folding, max(folding, min(cpus, memory_mb // _MERGE_MB)) if folding else 0
 
 
 def spread(to_read: Mapping[int, int], workers: int) -> list[list[int]]:

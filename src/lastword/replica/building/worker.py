@@ -70,8 +70,8 @@ def _result(task: Task) -> WorkerMessage:
 def _end_with(owner: int) -> None:
     # Not by the pipe alone: a process that the owner forked keeps our input open while it lives.
     pipe = select.poll()
-    # Nothing but the end of the pipe: tasks are read elsewhere.
-    pipe.register(0, 0)
+    # Nothing but the end of the pipe: tasks are read elsewhere. (macOS tells nothing that it was not asked for.)
+    pipe.register(0, select.POLLHUP)
     while os.getppid() == owner and not pipe.poll(200):
         pass
     os._exit(1)
