@@ -61,3 +61,24 @@ def test_runs_that_begin_with_the_same_keys_are_divided_into_ranges_that_follow_
             assert [each.low for each in ranges] == sorted({b"", *(each.low for each in ranges)})
             assert [each.high for each in ranges] == [*(each.low for each in ranges[1:]), None]
             assert {each.low for each in ranges} <= {b"", *first_keys}
+
+
+def test_a_range_has_the_keys_from_its_low_one_on_and_before_its_high_one_wherever_blocks_begin_and_end(
+    tmp_path: Path,
+) -> None:
+    keys = [b"%04d" % number for number in range(0, 1200, 2)]
+    assert [block.rows for block in written(tmp_path / "runs", dict.fromkeys(keys, b"x" * 30))] == [256, 256, 88]
+    # The first and the last key of each block, their neighbours, and keys that are not there.
+    bounds = [b"", *keys[:2], *keys[254:258], b"0511", b"0513", *keys[510:514], *keys[-2:], b"9"]
+    with RunsReader(tmp_path / "runs") as reader:
+        for low in bounds:
+            for high in (*bounds, None):
+                found = [key for piece, _ in reader.pieces(low, high) for key in piece]
+                assert found == [key for key in keys if low <= key and (high is None or key < high)]
+
+
+def test_files_and_ranges_stay_small_however_much_memory_there_is() -> None:
+    blocks = [Block(b"%08d" % n, n * 64 * KB, 64 * KB, 60, 0) for n in range(16 * 1024)]
+    files = files_of_ranges(blocks, most_bytes=10**12, workers=2)
+    assert len(files) == 8
+    assert {len(ranges) for ranges in files} == {5}

@@ -64,7 +64,7 @@ def build(
         )
         for number, share in enumerate(shares)
     ]
-    work = _BuildProgress(sum(to_read.values()), progress)
+    work = BuildProgress(sum(to_read.values()), progress)
     with WorkerPool(workers, identity.topic, stopping) as pool:
         folded = [result for result in pool.results(folds, work.note_read) if isinstance(result, Folded)]
         merges = _merges(folder, [fold.runs_file for fold in folds], identity, memory_bytes, workers)
@@ -153,7 +153,7 @@ def _take_over(folder: Path, identity: Identity, files: list[Path], states: Mapp
         store.close()
 
 
-class _BuildProgress:
+class BuildProgress:
     """One figure for both steps, in offsets: a row to be merged counts like an offset to be read."""
 
     def __init__(self, offsets: int, progress: Callable[[int, int], None]) -> None:
