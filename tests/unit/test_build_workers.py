@@ -8,7 +8,7 @@ from pathlib import Path
 from lastword.core.record import Record
 from lastword.replica.building.key_ranges import KeyRange
 from lastword.replica.building.merge import merged
-from lastword.replica.building.rebuild import BuildProgress, workers_for
+from lastword.replica.building.rebuild import BuildProgress, dealt, workers_for
 from lastword.replica.building.sorted_runs import RunsWriter
 from lastword.replica.building.tasks import MergeTask, Passed, PassedRows, RowFile
 from lastword.replica.building.worker_pool import whole_messages
@@ -57,3 +57,12 @@ def test_progress_never_goes_back_and_ends_at_the_number_of_offsets() -> None:
     assert told[-1] == (100, 100)
     progress.done()
     assert told == sorted(told)
+
+
+def test_every_file_of_rows_is_dealt_to_one_worker() -> None:
+    files = [RowFile(file=str(number), ranges=[]) for number in range(7)]
+    for workers in (1, 2, 3, 7, 9):
+        shares = dealt(files, workers)
+        assert sorted((each for share in shares for each in share), key=lambda each: each.file) == files
+        assert sorted(map(len, shares))[-1] - sorted(map(len, shares))[0] <= 1
+        assert len(shares) == min(workers, 7)

@@ -116,9 +116,13 @@ def _merges(
     ]
     return [
         MergeTask(runs_files=runs_files, row_files=share, value_codec=identity.value_codec)
-        for share in (row_files[number::workers] for number in range(workers))
-        if share
+        for share in dealt(row_files, workers)
     ]
+
+
+def dealt(row_files: list[RowFile], workers: int) -> list[list[RowFile]]:
+    """Each file to one worker; without the workers that get none."""
+    return [row_files[number::workers] for number in range(min(workers, len(row_files)))]
 
 
 def _states(
