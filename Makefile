@@ -23,7 +23,7 @@ LOCKED := $(addprefix tests/kafka/test_,row_verbs.py groups.py)
 
 help:
 	@echo "make setup   the virtual environment .venv with the command lastword, the jars of Kafka and Spark, and both made ready"
-	@echo "make up      Kafka, generated users, the pipeline on Spark, HTTP; prints 'ready' (PORT=19092 HTTP_PORT=18090 for other ports, SECURE=1: locked)"
+	@echo "make up      Kafka, generated users, the pipeline on Spark, HTTP; prints 'ready' (PORT=29092 HTTP_PORT=28090 for other ports, SECURE=1: locked)"
 	@echo "make down    end it all (the data is kept)"
 	@echo "make test    the tests, on real Kafka, real Spark and a real browser"
 	@echo "make check   lint, types, layers and unit tests (under a minute)"
