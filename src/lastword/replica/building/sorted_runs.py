@@ -51,9 +51,6 @@ class RunsWriter:
         self._at = 0
         self._runs: list[list[Block]] = []
 
-    def __len__(self) -> int:
-        return len(self._runs)
-
     def add(self, rows: Mapping[bytes, bytes]) -> None:
         keys = sorted(rows)
         packed = [*map(rows.__getitem__, keys)]
